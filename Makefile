@@ -1,0 +1,163 @@
+# Millrace. `make help` lists the targets.
+#
+#   MODE   fast (default) | debug | asan          CC   gcc | clang (sets the C++ compiler too)
+#   BUILD  where everything is built              NP   ranks of the main job
+#   CORPUS text for the main job                  TESTS  only tests whose path contains this
+
+MODE ?= fast
+BUILD ?= build
+NP ?= 2
+CORPUS ?=
+TESTS ?=
+ifneq ($(origin CC),command line)
+  CC := gcc
+endif
+CXX := $(if $(findstring clang,$(CC)),clang++,g++)
+
+OUT := $(BUILD)/$(MODE)-$(notdir $(CC))
+LAYERS := pipeline sharding monitoring stages
+PROGRAMS := millrace millrace-stage millrace-report
+
+# --- flags ------------------------------------------------------------------------------------
+WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wundef
+C_WARNINGS := $(WARNINGS) -Wstrict-prototypes -Wmissing-prototypes -Wvla-larger-than=0
+ifneq ($(findstring clang,$(CC)),)
+  C_WARNINGS := $(filter-out -Wvla-larger-than=0,$(C_WARNINGS))
+endif
+MODE_debug := -O1 -g
+MODE_fast := -O3 -g -fno-math-errno -fno-trapping-math
+MODE_asan := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+OPTIMISE := $(MODE_$(MODE))
+ifeq ($(OPTIMISE),)
+  $(error MODE=$(MODE) is not one of: fast debug asan)
+endif
+# Contraction off: gcc and clang round alike, and a sum has the same bits wherever it is compiled.
+COMMON := $(OPTIMISE) -ffp-contract=off -fopenmp -pthread -I. -D_POSIX_C_SOURCE=200809L
+BUILD_ID := $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unversioned)
+
+MPI_CFLAGS := $(patsubst -I%,-isystem %,$(shell pkg-config --cflags-only-I ompi-c 2>/dev/null))
+MPI_LIBS := $(shell pkg-config --libs ompi-c 2>/dev/null)
+LIBS_pipeline := -lyaml -ljansson -larchive -lzstd -lxxhash -lm
+LIBS_sharding := -lscalapack-openmpi $(MPI_LIBS) -llapack -lblas -lhwloc
+LIBS_monitoring :=
+LIBS_stages := -ldnnl -lsentencepiece -lsentencepiece_train -lstdc++
+
+# Files named for an instruction set are compiled for it and called only where the CPU has it.
+ISA_avx2 := -mavx2 -mfma -mf16c
+ISA_avx512 := -mavx512f -mavx512bw -mavx512vl -mavx512dq -mfma
+ISA_avx512bf16 := $(ISA_avx512) -mavx512bf16
+isa = $(foreach i,avx2 avx512 avx512bf16,$(if $(filter %_$(i).c,$1),$(ISA_$(i))))
+
+# --- files ------------------------------------------------------------------------------------
+SOURCES := $(shell find $(LAYERS) -name '*.c' -o -name '*.cpp' | LC_ALL=C sort)
+MAINS := pipeline/driver/main.c stages/main.c monitoring/main.c
+objects = $(patsubst %,$(OUT)/%.o,$(basename $1))
+layer_objects = $(call objects,$(filter-out $(MAINS),$(filter $1/%,$(SOURCES))))
+
+upto_pipeline := pipeline
+upto_sharding := sharding pipeline
+upto_monitoring := monitoring sharding pipeline
+upto_stages := stages monitoring sharding pipeline
+archives = $(foreach l,$(upto_$1),$(OUT)/lib$(l).a)
+libraries = $(foreach l,$(upto_$1),$(LIBS_$(l)))
+
+TEST_SOURCES := $(shell find tests -name '*.c' -not -path 'tests/fuzz/*' -not -path 'tests/bench/*' \
+  -not -path 'tests/common/*' | LC_ALL=C sort)
+TEST_COMMON := $(wildcard tests/common/*.c)
+TEST_SCRIPTS := $(shell find tests -name '*.test.sh' | LC_ALL=C sort)
+TEST_PROGRAMS := $(patsubst %.c,$(OUT)/%,$(TEST_SOURCES))
+BENCH_PROGRAMS := $(patsubst %.c,$(OUT)/%,$(wildcard tests/bench/*.c))
+FUZZ_SOURCES := $(wildcard tests/fuzz/*.c)
+
+# --- targets ----------------------------------------------------------------------------------
+.PHONY: all run test check fence bench bench-peers golden format tidy deps help clean soak lines
+.DEFAULT_GOAL := all
+
+all: $(addprefix $(OUT)/,$(PROGRAMS)) ## build the programs
+
+run: deps ## the main job: train and compare four models on real text
+	@$(MAKE) --no-print-directory all
+	@CORPUS='$(CORPUS)' NP='$(NP)' OUT='$(OUT)' jobs/demo.sh
+
+test: deps ## unit, gradient, property, parallel, golden, stage and fault tests
+	@$(MAKE) --no-print-directory test-programs
+	@OUT='$(OUT)' tests/run $(filter-out %.c,$(foreach t,$(TEST_PROGRAMS) $(TEST_SCRIPTS),$(if $(findstring $(TESTS),$t),$t)))
+
+.PHONY: test-programs
+test-programs: all $(TEST_PROGRAMS)
+
+check: ## the same tests under address, undefined-behaviour and leak sanitizers
+	@$(MAKE) --no-print-directory MODE=asan test
+
+fence: ## prove that layers call and include downwards only, and measure functions and files
+	@tests/fence/fence .
+	@tests/fence/lines .
+
+bench: deps ## measure the hot paths; writes $(BUILD)/bench/*.csv
+	@$(MAKE) --no-print-directory MODE=fast bench-programs
+	@OUT='$(OUT)' BUILD='$(BUILD)' tests/bench/run
+
+.PHONY: bench-programs
+bench-programs: all $(BENCH_PROGRAMS)
+
+golden: ## remake the golden numbers of tests/golden (needs Python packages)
+	@tests/golden/make
+
+format: ## format the code in place
+	@git ls-files '*.c' '*.h' '*.cpp' | xargs clang-format -i
+
+tidy: ## static analysis with clang-tidy
+	@git ls-files '*.c' | grep -v '^tests/fuzz' | xargs -P 2 -n 8 sh -c 'clang-tidy --quiet "$$@" -- -std=c17 $(COMMON) $(MPI_CFLAGS)' sh
+
+deps: ## install the Debian packages, or print the command that does
+	@.ci/deps
+
+clean: ## remove everything built
+	rm -rf $(BUILD)
+
+help: ## this list
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+
+# --- rules ------------------------------------------------------------------------------------
+$(OUT)/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) -std=c17 $(COMMON) $(C_WARNINGS) $(call isa,$<) $(MPI_CFLAGS) -DBUILD_MODE='"$(MODE)"' -MMD -MP -c $< -o $@
+
+$(OUT)/%.o: %.cpp
+	@mkdir -p $(@D)
+	$(CXX) -std=c++17 $(COMMON) $(WARNINGS) -MMD -MP -c $< -o $@
+
+# The build id is compiled into one file, and only when it changes.
+$(OUT)/build_id.h: FORCE
+	@mkdir -p $(@D)
+	@echo '#define BUILD_ID "$(BUILD_ID)"' | cmp -s - $@ || echo '#define BUILD_ID "$(BUILD_ID)"' >$@
+.PHONY: FORCE
+$(OUT)/pipeline/base/build.o: $(OUT)/build_id.h
+$(OUT)/pipeline/base/build.o: COMMON += -include $(OUT)/build_id.h
+
+define archive_rule
+$(OUT)/lib$1.a: $(call layer_objects,$1)
+	@mkdir -p $$(@D)
+	@rm -f $$@
+	ar rcs $$@ $$^
+endef
+$(foreach l,$(LAYERS),$(eval $(call archive_rule,$(l))))
+
+$(OUT)/millrace: $(OUT)/pipeline/driver/main.o $(call archives,pipeline)
+	$(CC) $(COMMON) $^ $(call libraries,pipeline) -o $@
+
+$(OUT)/millrace-report: $(OUT)/monitoring/main.o $(call archives,monitoring)
+	$(CC) $(COMMON) $^ $(call libraries,monitoring) -o $@
+
+$(OUT)/millrace-stage: $(OUT)/stages/main.o $(call archives,stages)
+	$(CC) $(COMMON) $^ $(call libraries,stages) -o $@
+
+# A unit test sees its own layer and those below; every other test sees everything.
+test_layer = $(or $(word 3,$(subst /, ,$(filter tests/unit/%,$1))),stages)
+define test_rule
+$(OUT)/$(basename $1): $(OUT)/$(basename $1).o $(call objects,$(TEST_COMMON)) $(call archives,$(call test_layer,$1))
+	$(CC) $(COMMON) $$^ $(call libraries,$(call test_layer,$1)) -lcmocka -o $$@
+endef
+$(foreach t,$(TEST_SOURCES) $(wildcard tests/bench/*.c),$(eval $(call test_rule,$(t))))
+
+-include $(shell find $(OUT) -name '*.d' 2>/dev/null)

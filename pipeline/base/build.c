@@ -1,0 +1,5 @@
+#include "pipeline/base/build.h"
+
+const char *build_id(void) {
+  return BUILD_ID;
+}
