@@ -70,7 +70,7 @@ BENCH_PROGRAMS := $(patsubst %.c,$(OUT)/%,$(wildcard tests/bench/*.c))
 FUZZ_SOURCES := $(wildcard tests/fuzz/*.c)
 
 # --- targets ----------------------------------------------------------------------------------
-.PHONY: all run test check fence bench bench-peers golden format tidy deps help clean soak lines
+.PHONY: all run test check fence bench golden format tidy deps help clean
 .DEFAULT_GOAL := all
 
 all: $(addprefix $(OUT)/,$(PROGRAMS)) ## build the programs
@@ -81,7 +81,7 @@ run: deps ## the main job: train and compare four models on real text
 
 test: deps ## unit, gradient, property, parallel, golden, stage and fault tests
 	@$(MAKE) --no-print-directory test-programs
-	@OUT='$(OUT)' tests/run $(filter-out %.c,$(foreach t,$(TEST_PROGRAMS) $(TEST_SCRIPTS),$(if $(findstring $(TESTS),$t),$t)))
+	@OUT='$(OUT)' tests/run $(if $(TESTS),$(foreach t,$(TEST_PROGRAMS) $(TEST_SCRIPTS),$(if $(findstring $(TESTS),$t),$t)),$(TEST_PROGRAMS) $(TEST_SCRIPTS))
 
 .PHONY: test-programs
 test-programs: all $(TEST_PROGRAMS)
