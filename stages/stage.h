@@ -1,0 +1,54 @@
+/* What every stage is given: its node of the recipe, its folders, its ranks.
+ *
+ * A stage is a function `enum status <kind>_stage(struct stage *stage)` listed in stages.def and
+ * called on every rank by stages/main.c, which has parsed the command line, read resolved.yaml,
+ * checked the rank count and made the node's folder, and which publishes the folder afterwards:
+ *
+ *   - `folder` is runs/<run>/<node>.partial. The stage writes its outputs there. What an earlier
+ *     attempt with the same options left in it (journal, checkpoints) is still there: resume.
+ *   - It returns STATUS_OK when all outputs are complete; main then publishes on one rank.
+ *   - It returns STATUS_STOPPED, on all ranks, after saving, when a stop was requested.
+ *   - Any other status must be agreed on by all ranks (comm_agree) before the stage returns it.
+ *
+ * Layer: below flow/ and the stage folders, above everything outside stages/; kernels, tape, layers
+ * and networks do not see it.
+ */
+#ifndef STAGES_STAGE_H
+#define STAGES_STAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "pipeline/base/error.h"
+#include "pipeline/config/kinds.h"
+#include "pipeline/config/options.h"
+#include "pipeline/config/recipe.h"
+
+struct comm;
+
+enum { STAGE_PATH_BYTES = 4096 };
+
+struct stage {
+  const struct recipe *recipe;    /* the whole run, every default filled in */
+  const struct recipe_node *node; /* this node: name, kind, inputs */
+  const struct options *options;  /* node->options */
+  struct comm *comm;              /* all ranks of the stage; borrowed */
+  const char *run_folder;         /* runs/<run> */
+  const char *folder;             /* runs/<run>/<node>.partial, writable */
+};
+
+/* Writes the finished folder of the nearest node upstream of one of the kinds (IN_... mask) to
+ * `path`, and the node itself to `*node` unless that is NULL: its options tell how the input was
+ * made. Local. MISMATCH when the recipe has no such node upstream, or two equally near. */
+enum status stage_input(char path[STAGE_PATH_BYTES], const struct recipe_node **node,
+                        const struct stage *stage, unsigned kinds);
+
+/* The i-th node of this node's `from:` and its finished folder. Local. */
+enum status stage_input_at(char path[STAGE_PATH_BYTES], const struct recipe_node **node,
+                           const struct stage *stage, size_t i);
+
+/* Whether this rank was asked to stop (SIGTERM, SIGINT, SIGUSR1, SIGUSR2). Ranks learn of it at
+ * different moments: reduce it before acting on it. Local. */
+bool stage_stop_requested(void);
+
+#endif
