@@ -1,0 +1,105 @@
+/* Parameters: the trainable arrays of a network, declared once, in an order that is the network's.
+ *
+ * A network declares its parameters into a `struct params` (names, shapes, initial values), which
+ * needs no memory for the arrays: counting the parameters of a 1.7B model is free. Then the set is
+ * bound to memory and initialised. Initial values are functions of (seed, name, global element
+ * index) alone, never of the layout.
+ */
+#ifndef STAGES_MODEL_TAPE_PARAM_H
+#define STAGES_MODEL_TAPE_PARAM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "pipeline/base/arena.h"
+#include "pipeline/base/dtype.h"
+
+enum { PARAM_NAME_BYTES = 96, PARAM_DIMENSIONS = 3 };
+
+enum param_init {
+  PARAM_ZERO,
+  PARAM_ONE,
+  PARAM_NORMAL,         /* N(0, scale^2) */
+  PARAM_UNIFORM,        /* U(-scale, scale) */
+  PARAM_XAVIER_UNIFORM, /* U(-a, a), a = scale * sqrt(6 / (rows + cols)) */
+  PARAM_FAN_IN_NORMAL   /* N(0, scale^2 / cols) */
+};
+
+/* What the array is, which decides its type in memory and its optimizer. */
+enum param_kind {
+  PARAM_MATRIX, /* [out, in] of a linear map: element type; Muon takes these */
+  PARAM_TABLE,  /* [vocabulary, channels]: element type; may be held in row slices */
+  PARAM_VECTOR, /* gains, biases, scalars: sum type */
+  PARAM_TOKENS  /* a few learned rows ([1, rows, cols] in checkpoints): element type; not Muon */
+};
+
+struct param {
+  char name[PARAM_NAME_BYTES]; /* as in checkpoints: "blocks.0.attn.qkv.weight" */
+  enum param_kind kind;
+  int64_t rows, cols; /* global; a vector has rows == 1 unless sliced with a table */
+  int dimensions;     /* of the array in checkpoints */
+  int64_t shape[PARAM_DIMENSIONS];
+  enum param_init init;
+  double scale;
+  bool frozen; /* no gradient, no optimizer state */
+
+  int64_t row_begin, row_count; /* rows held here; all of them unless sliced */
+  void *data;                   /* [row_count, cols] in param_dtype() */
+  void *gradient;               /* [row_count, cols] in the sum type, or NULL */
+  int pending;                  /* uses recorded whose backward has not run yet */
+};
+
+struct params {
+  struct arena *arena; /* borrowed: holds the declarations; a real arena */
+  struct param **items;
+  int64_t count;
+  int64_t capacity;
+};
+
+/* An empty set whose declarations live in `arena` (borrowed, real, outlives the set). Local. */
+void params_init(struct params *params, struct arena *arena);
+
+/* Declares a parameter; the returned struct is owned by the set and never moves. The caller may
+ * change `kind`, `frozen`, `dimensions` and `shape` before binding. `name` is a printf format;
+ * names are unique in the set (assert). Local. */
+struct param *params_add_matrix(struct params *params, int64_t rows, int64_t cols,
+                                enum param_init init, double scale, const char *name, ...)
+    __attribute__((format(printf, 6, 7)));
+struct param *params_add_table(struct params *params, int64_t rows, int64_t cols,
+                               enum param_init init, double scale, const char *name, ...)
+    __attribute__((format(printf, 6, 7)));
+struct param *params_add_tokens(struct params *params, int64_t rows, int64_t cols,
+                                enum param_init init, double scale, const char *name, ...)
+    __attribute__((format(printf, 6, 7)));
+struct param *params_add_vector(struct params *params, int64_t count, enum param_init init,
+                                double scale, const char *name, ...)
+    __attribute__((format(printf, 5, 6)));
+
+/* Restricts a table (or a [V, 1] column of vocabulary biases) to rows [begin, begin + count) on
+ * this rank. Local. */
+void param_slice(struct param *param, int64_t begin, int64_t count);
+
+/* The type of a parameter's array when activations have the type `element`: vectors have the sum
+ * type (F64 for F64, else F32), everything else the element type. Gradients always have the sum
+ * type. Local. */
+enum dtype param_dtype(const struct param *param, enum dtype element);
+
+/* Global number of elements of one parameter, and of all in the set. Local. */
+int64_t param_count(const struct param *param);
+int64_t params_count(const struct params *params);
+
+/* Takes memory for the arrays, and for gradients when `with_gradients` (not for frozen ones), from
+ * `arena`, which may be measuring. Gradients start at zero. Local. */
+void params_bind(struct params *params, struct arena *arena, enum dtype element,
+                 bool with_gradients);
+
+/* Fills the arrays with their initial values for `seed`. Local; the same values for any slicing. */
+void params_initialise(const struct params *params, enum dtype element, uint64_t seed);
+
+/* Finds a parameter by name; NULL when there is none. Borrowed. Local. */
+struct param *params_find(const struct params *params, const char *name);
+
+/* Sets all gradients to zero. Local. */
+void params_clear_gradients(const struct params *params, enum dtype element);
+
+#endif
