@@ -127,6 +127,9 @@ $(OUT)/%.o: %.cpp
 	@mkdir -p $(@D)
 	$(CXX) -std=c++17 $(COMMON) $(WARNINGS) -MMD -MP -c $< -o $@
 
+$(OUT)/stages/tokenize/sentencepiece.o: COMMON += \
+  -DSENTENCEPIECE_VERSION='"$(shell pkg-config --modversion sentencepiece 2>/dev/null || echo unknown)"'
+
 # The build id is compiled into one file, and only when it changes.
 $(OUT)/build_id.h: FORCE
 	@mkdir -p $(@D)
