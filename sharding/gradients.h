@@ -1,0 +1,88 @@
+/* Gradients of the parameters: accumulated over micro-shards, then added over ranks.
+ *
+ *   for each optimizer step
+ *     for j in 0 .. grid_micro_steps - 1
+ *       gradients_begin(g, j)
+ *       backward pass: add into gradients_at(g, tensor, member); once the last contribution to the
+ *         tensor is in, gradients_done(g, tensor, member) - the sooner the better: in the last
+ *         micro step this starts the exchange while backward goes on
+ *       gradients_end(g)     (does gradients_done for the tensors that were not reported)
+ *     gradients_finish(g)    (waits for the exchanges)
+ *     gradients_norm, then the optimizer reads gradients_sum(g, tensor)
+ *
+ * Replicated tensors have one contributor a micro step, this rank: member is 0. For a tensor cut
+ * over the vocabulary group each rank adds, to its own rows, the contributions of the tokens of
+ * every member r, kept apart: member is r in [0, group.size). At micro step j member r's tokens are
+ * micro-shard (first of member r) + j.
+ *
+ * Canonical mode keeps a stack of tree_depth(micro steps) buffers and one working buffer and adds
+ * along the tree over micro-shard ids: the same bits for every admissible number of ranks and every
+ * group size. Fast mode adds into one buffer and lets MPI pick the order over ranks.
+ *
+ * Gradients are sums over tokens, not means: divide by the true global count in the optimizer.
+ */
+#ifndef SHARDING_GRADIENTS_H
+#define SHARDING_GRADIENTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "pipeline/base/arena.h"
+#include "sharding/grid.h"
+#include "sharding/vocab.h"
+#include "sharding/zero.h"
+
+struct gradients_tensor {
+  int64_t count;             /* elements held by this rank */
+  const struct vocab *vocab; /* borrowed; NULL for a replicated tensor. When set, the tensor is
+                                [rows of this member][count / rows], cut over grid.group */
+};
+
+struct gradients; /* opaque: several ways of exchanging stand behind it */
+
+/* Makes the buffers in `arena` (which may be measuring: then *gradients is not usable). `tensors`
+ * is copied. With `zero`, sums are only promised on the owner of each tensor; NULL: on every rank
+ * that holds it. Collective over world. */
+enum status gradients_init(struct gradients **gradients, struct grid *grid, const struct zero *zero,
+                           const struct gradients_tensor *tensors, int64_t count,
+                           struct arena *arena);
+
+/* Frees what is not in the arena; accepts NULL. Collective over world. */
+void gradients_free(struct gradients *gradients);
+
+/* Opens micro step `j`; steps are opened in order, beginning with 0. Local. */
+void gradients_begin(struct gradients *gradients, int64_t j);
+
+/* Where to add this micro step's gradient of a tensor, [count] floats. Zeroed by the first call of
+ * a micro step in canonical mode; in fast mode it may hold earlier micro steps: always add. The
+ * address may differ from one micro step to the next. Local. */
+float *gradients_at(struct gradients *gradients, int64_t tensor, int64_t member);
+
+/* Says that nothing more will be added to a tensor in this micro step. In the last micro step the
+ * exchange may start: all ranks report tensors in the same order. Collective over world in the last
+ * micro step, else local. */
+enum status gradients_done(struct gradients *gradients, int64_t tensor, int64_t member);
+
+/* As adding `values` to elements [first, first + count) of a tensor, all of them final, without a
+ * working buffer: for tiles of a vocabulary table that are complete when made. Elements given this
+ * way are not taken through gradients_at in the same micro step; each is given exactly once.
+ * Local; gradients_done follows after the last piece. */
+void gradients_give(struct gradients *gradients, int64_t tensor, int64_t member, int64_t first,
+                    int64_t count, const float *values);
+
+/* Ends the micro step: gradients_done for every tensor and member not reported yet. */
+enum status gradients_end(struct gradients *gradients);
+
+/* Waits for all exchanges. Afterwards gradients_sum is valid. Collective over world. */
+enum status gradients_finish(struct gradients *gradients);
+
+/* The gradient of a tensor summed over all micro-shards and ranks. Borrowed, valid until the next
+ * gradients_begin. The owner may change it in place (clipping). Local. */
+float *gradients_sum(struct gradients *gradients, int64_t tensor);
+
+/* squares[i] = the sum of squares of the elements of tensor i over its whole (all members' rows),
+ * [tensors], may be NULL; *norm = the square root of their sum. In double, in an order that does
+ * not depend on the layout. Non-finite when any element is. Collective over world. */
+enum status gradients_norm(struct gradients *gradients, double *norm, double *squares);
+
+#endif

@@ -1,0 +1,52 @@
+/* ZeRO stage 1: the optimizer's state of each tensor exists on one rank, its owner, which updates
+ * the tensor and shares the new weights.
+ *
+ * A replicated tensor is owned by one rank of the world. A sliced tensor (rows of a vocabulary
+ * table) is owned, slice by slice, by one of the ranks that hold the same rows (grid.across); with
+ * one vocabulary group every rank owns its own rows. Tensors are whole: Muon needs matrices.
+ */
+#ifndef SHARDING_ZERO_H
+#define SHARDING_ZERO_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "pipeline/base/arena.h"
+#include "sharding/grid.h"
+
+struct zero_tensor {
+  double cost; /* of owning it: bytes of state, or bytes + update FLOP / (FLOP per byte) */
+  bool sliced;
+};
+
+struct zero {
+  struct grid *grid; /* borrowed */
+  int64_t tensors;
+  int *owner;   /* [tensors] rank in the tensor's axis (world or across) */
+  bool *sliced; /* [tensors] */
+};
+
+/* owner[i] for `count` costs on `ranks` ranks: the dearest first, each to the rank with the least
+ * so far (ties: lower index, lower rank). Same result everywhere. Takes scratch from `scratch` and
+ * returns it. Local. */
+void zero_assign(int *owner, const double *costs, int64_t count, int ranks, struct arena *scratch);
+
+/* Picks owners: sliced tensors over `across`, the others over the world. The arrays of `zero` are
+ * taken from `arena`. Local. */
+enum status zero_init(struct zero *zero, struct grid *grid, const struct zero_tensor *tensors,
+                      int64_t count, struct arena *arena);
+
+/* The communicator of the ranks that hold a tensor. Borrowed. Local. */
+struct comm *zero_axis(const struct zero *zero, int64_t tensor);
+
+/* Whether this rank owns a tensor. Local. */
+bool zero_owns(const struct zero *zero, int64_t tensor);
+
+/* Copies every tensor from its owner to all ranks that hold it. weights[i] points to bytes[i]
+ * bytes. Collective over world. */
+enum status zero_share(struct zero *zero, void *const *weights, const int64_t *bytes);
+
+/* As zero_share for one tensor. Collective over the tensor's axis. */
+enum status zero_share_one(struct zero *zero, int64_t tensor, void *weights, int64_t bytes);
+
+#endif
