@@ -1,0 +1,101 @@
+/* A formulation: what is trained (parameters), what is lost (objective) and how text is drawn.
+ *
+ * One file per formulation (flow/elf.c, cfm.c, ar.c, autoencoder.c), the same set of functions in
+ * each; training, validation, sampling and evaluation know only this header. Everything random is
+ * keyed by the global sample index in the batch, so that losses do not depend on ranks,
+ * micro-shards or batch neighbours (R-ORD-5, R-DLM-1).
+ */
+#ifndef STAGES_FLOW_FLOW_H
+#define STAGES_FLOW_FLOW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "pipeline/base/arena.h"
+#include "pipeline/base/error.h"
+#include "pipeline/config/options.h"
+#include "sharding/vocab.h"
+#include "stages/model/kernels/kernels.h"
+#include "stages/model/tape/param.h"
+#include "stages/model/tape/tape.h"
+
+enum { FLOW_PARTS = 8 };
+
+struct flow;
+struct flow_request;
+
+/* Rows of one micro-shard (training), or of a batch of held-out rows (validation). */
+struct flow_batch {
+  int64_t count, positions;
+  const int32_t *tokens;   /* [count, positions] */
+  const int32_t *lengths;  /* [count] valid positions of each row, the rest is padding */
+  const float *embeddings; /* [count, positions, width of the embed stage], or NULL */
+  const int64_t *samples;  /* [count] global sample index: the key of all noise of the row */
+  const int64_t *strata;   /* [count] place of the row in the set over which times are stratified */
+  int64_t stratum_count;   /* size of that set: the global batch, or the whole validation set */
+  uint32_t step;           /* optimizer step of the noise; 0 in validation, whose noise is fixed */
+  bool validation;         /* noise of its own purpose, no dropout, no condition drop (R-DLM-12) */
+};
+
+/* The parts of an objective. A part is reported as sum / weight, both summed over the global batch
+ * in canonical order; the objective is the sum over parts of factor * sum / (global) weight. */
+struct flow_losses {
+  double sum[FLOW_PARTS];
+  double weight[FLOW_PARTS];
+};
+
+struct flow_kind {
+  const char *name;
+  const char *const *parts; /* names of the parts, ended by NULL: "mse", "ce" */
+  bool needs_embeddings;    /* rows come with the embeddings of an embed stage */
+  bool has_nfe;             /* sampling takes a number of network calls */
+
+  /* Declares the network's parameters and keeps what it needs in `state` (from `arena`, real). */
+  enum status (*init)(struct flow *flow, struct arena *arena);
+
+  /* Sets weight[] to this batch's share of each part's normaliser (counts of tokens that a part
+   * covers), without running the network. Local; cheap; the same draws as in loss (R-DLM-2). */
+  void (*weights)(const struct flow *flow, const struct flow_batch *batch, double *weight);
+
+  /* Runs the network and leaves the objective on the tape: sum[] of each part, gradients scaled by
+   * factor / total[part], where `total` is the normaliser of the whole global batch. Collective
+   * over the vocabulary group. */
+  enum status (*loss)(struct flow *flow, struct tape *tape, const struct flow_batch *batch,
+                      const double *total, struct flow_losses *losses);
+
+  /* Draws token rows; NULL where the formulation cannot (the autoencoder). Collective over the
+   * vocabulary group. */
+  enum status (*sample)(struct flow *flow, struct tape *tape, const struct flow_request *request,
+                        int32_t *tokens);
+};
+
+/* What to draw: text i is a function of (seed, i, options) alone (R-DLM-3, R-EVA-2). */
+struct flow_request {
+  int64_t count, positions;
+  int64_t first; /* index of the first text */
+  uint64_t seed;
+  int64_t nfe;           /* network calls, where the kind has_nfe */
+  const int32_t *prefix; /* [count, prefix_length] given tokens, or NULL */
+  int64_t prefix_length;
+};
+
+struct flow {
+  const struct flow_kind *kind;
+  const struct options *options; /* of the node that trained it, with sampling options merged in */
+  struct vocab *vocab;           /* borrowed: V and its slices */
+  struct params *params;         /* borrowed */
+  int64_t positions;             /* row length */
+  int64_t embedding_width;       /* channels of embeddings; 0 without */
+  uint64_t seed;
+  int32_t pad, bos, eos; /* ids; -1 where the tokenizer has none */
+  void *state;           /* the kind's own */
+};
+
+#define FLOW(name) extern const struct flow_kind flow_##name;
+#include "stages/flow/flows.def"
+#undef FLOW
+
+/* The kind called `name`, or NULL. Borrowed. Local. */
+const struct flow_kind *flow_find(const char *name);
+
+#endif
