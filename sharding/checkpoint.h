@@ -1,0 +1,70 @@
+/* Checkpoints: global tensors to files and back, from any layout to any layout.
+ *
+ * Every rank registers the same list of items, each with its own rows. Rows may be held by several
+ * ranks (the copies are equal): the lowest one's are written. Each row must be held by someone. The
+ * files are the same bytes for any layout (pipeline/artefact/checkpoint_layout.h).
+ *
+ * Saving writes step-N.part.<run id>, flushes each file and the folder, writes the manifest last,
+ * renames, flushes the parent and replaces `latest`; a published step is never written again.
+ * Loading takes the newest step that is not marked damaged, compares sizes, and checks every block
+ * as it is read; a damaged step is marked and the one before it is taken.
+ */
+#ifndef SHARDING_CHECKPOINT_H
+#define SHARDING_CHECKPOINT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "pipeline/artefact/safetensors.h"
+#include "pipeline/artefact/scalars.h"
+#include "pipeline/base/dtype.h"
+#include "pipeline/base/error.h"
+
+struct comm;
+
+struct checkpoint_item {
+  const char *name; /* borrowed */
+  enum dtype dtype;
+  int dimensions;                            /* 0: a single number, which is one row */
+  int64_t shape[SAFETENSORS_MAX_DIMENSIONS]; /* global */
+  int64_t first_row, rows; /* of the first axis, held by this rank; rows may be 0 */
+  void *data;              /* these rows, contiguous */
+};
+
+struct checkpoint_items {
+  const struct checkpoint_item *items; /* same names, types, shapes and order on all ranks */
+  int64_t count;
+};
+
+struct checkpoint {
+  const struct comm *comm;      /* borrowed; all ranks of the job */
+  const char *folder;           /* borrowed; of all steps; same on all ranks */
+  const char *run_id;           /* borrowed; unique to this start of the job */
+  const char *config_hash;      /* borrowed; a load from another configuration is a MISMATCH */
+  const char *data_fingerprint; /* borrowed; likewise (order_fingerprint); "" for none */
+  bool accept_other_data;       /* take a checkpoint of other data all the same */
+  int64_t keep;                 /* published steps kept; at least 2 */
+  uint64_t file_bytes;          /* about the size of a file; 0: 1 GiB */
+};
+
+/* Saves. `state` (rank 0's counts) goes into the manifest. Collective over comm: all ranks return
+ * the same status. WRITE when any rank could not write: training may go on, the last good step
+ * stays. MISMATCH when a row is held by no rank. */
+enum status checkpoint_save(const struct checkpoint *checkpoint, int64_t step,
+                            const struct checkpoint_items *items, const struct scalars *state);
+
+/* Loads the newest sound step into the items' data and `state` (zeroed before). *step = -1 when the
+ * folder holds no step at all: a fresh start. Items may be a part of what the files hold.
+ * Collective over comm: all ranks return the same status. DAMAGED when steps exist and none is
+ * sound; MISMATCH when an item is missing or of another type or shape, or configuration or data
+ * differ (both values are given). */
+enum status checkpoint_load(const struct checkpoint *checkpoint, int64_t *step,
+                            const struct checkpoint_items *items, struct scalars *state);
+
+/* As checkpoint_load, of one step folder ("runs/x/pretrain/step-100") that need not be of this job:
+ * for stages that read another node's weights. Configuration and data are not compared. Collective
+ * over comm. */
+enum status checkpoint_load_step(const struct comm *comm, const char *step_folder,
+                                 const struct checkpoint_items *items, struct scalars *state);
+
+#endif

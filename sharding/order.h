@@ -1,0 +1,57 @@
+/* The order of samples: a pure function of (seed, epoch, position), with O(1) access to any place
+ * and no state.
+ *
+ * Global sample index g = step * batch + slot. The rows of the data follow one another epoch by
+ * epoch: epoch = g / rows, row = permutation of that epoch at g mod rows. Declared rule for the end
+ * of an epoch: nothing is dropped and nothing repeated; a batch may hold the last rows of one epoch
+ * and the first of the next. For a single pass (validation), slots beyond the last row are empty.
+ *
+ * The permutation is a keyed bijection: a balanced Feistel network on the smallest even number of
+ * bits that holds the rows, walked along its cycle until it falls inside.
+ */
+#ifndef SHARDING_ORDER_H
+#define SHARDING_ORDER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "pipeline/base/hash.h"
+
+struct order {
+  uint64_t seed;
+  int64_t rows;
+  int64_t batch;    /* global batch */
+  bool sequential;  /* rows in their stored order */
+  bool single_pass; /* one epoch; later slots are empty */
+};
+
+struct order_sample {
+  int64_t index; /* global sample index: key of all random draws */
+  int64_t epoch;
+  int64_t row; /* -1: empty slot */
+};
+
+/* The sample at (step, slot). rows >= 1, 0 <= slot < batch. Local. */
+struct order_sample order_at(const struct order *order, int64_t step, int64_t slot);
+
+/* The row at `position` in [0, rows) of an epoch. A bijection for each (seed, epoch). Local. */
+int64_t order_permute(const struct order *order, int64_t epoch, int64_t position);
+
+/* Steps of one pass: rows / batch, rounded up. Equal on all ranks. Local. */
+int64_t order_steps(const struct order *order);
+
+/* Hash of one consumed sample, and of a whole step: the sum (mod 2^64) over its slots, so that
+ * ranks may add up their parts in any order. Local. */
+uint64_t order_sample_hash(struct order_sample sample, int64_t slot);
+uint64_t order_step_hash(const struct order *order, int64_t step);
+
+/* Fingerprint of what decides every sample: hash of the data (store.hash), tokenizer hash, seed,
+ * batch, row length. Local. */
+struct order_fingerprint {
+  const char *data_hash, *tokenizer_hash; /* borrowed */
+  int64_t row_length;
+};
+void order_fingerprint(char hex[HASH_HEX_BYTES], const struct order *order,
+                       const struct order_fingerprint *parts);
+
+#endif
