@@ -63,6 +63,15 @@ struct flow_kind {
   enum status (*loss)(struct flow *flow, struct tape *tape, const struct flow_batch *batch,
                       const double *total, struct flow_losses *losses);
 
+  /* Recomputes derived parameters (param->derived) from the others; called after the weights were
+   * set and after every update. NULL: nothing is derived. Collective over the vocabulary group. */
+  enum status (*prepare)(struct flow *flow);
+
+  /* Turns the gradients of derived parameters, once summed over the whole batch and known to every
+   * rank, into gradients of the parameters they come from (added to this rank's rows). NULL:
+   * nothing to do. Called before the gradient norm. Collective over the vocabulary group. */
+  enum status (*complete_gradients)(struct flow *flow);
+
   /* Draws token rows; NULL where the formulation cannot (the autoencoder). Collective over the
    * vocabulary group. */
   enum status (*sample)(struct flow *flow, struct tape *tape, const struct flow_request *request,
@@ -74,16 +83,20 @@ struct flow_request {
   int64_t count, positions;
   int64_t first; /* index of the first text */
   uint64_t seed;
-  int64_t nfe;           /* network calls, where the kind has_nfe */
-  const int32_t *prefix; /* [count, prefix_length] given tokens, or NULL */
+  int64_t nfe;                   /* network calls, where the kind has_nfe */
+  const struct options *options; /* of the sample node: temperature and the kind's own */
+  const int32_t *prefix;         /* [count, prefix_length] given tokens, or NULL */
   int64_t prefix_length;
 };
 
 struct flow {
   const struct flow_kind *kind;
-  const struct options *options; /* of the node that trained it, with sampling options merged in */
+  const struct options *options; /* of the pretrain or autoencode node that shaped the network */
+  const struct options *distill; /* of the distill node, or NULL; what it sets comes from here */
   struct vocab *vocab;           /* borrowed: V and its slices */
+  const struct kernels *kernels; /* borrowed */
   struct params *params;         /* borrowed */
+  struct params *teacher;        /* borrowed: a frozen copy of the base, or NULL */
   int64_t positions;             /* row length */
   int64_t embedding_width;       /* channels of embeddings; 0 without */
   uint64_t seed;

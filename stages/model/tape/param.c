@@ -112,7 +112,8 @@ int64_t param_count(const struct param *param) {
 
 int64_t params_count(const struct params *params) {
   int64_t count = 0;
-  for (int64_t i = 0; i < params->count; i++) count += param_count(params->items[i]);
+  for (int64_t i = 0; i < params->count; i++)
+    if (!params->items[i]->derived) count += param_count(params->items[i]);
   return count;
 }
 

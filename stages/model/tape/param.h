@@ -41,7 +41,9 @@ struct param {
   int64_t shape[PARAM_DIMENSIONS];
   enum param_init init;
   double scale;
-  bool frozen; /* no gradient, no optimizer state */
+  bool frozen;  /* no gradient, no optimizer state */
+  bool derived; /* computed from other parameters: it has a gradient, which every rank needs, but no
+                   initial value, no optimizer state and no place in checkpoints or counts */
 
   int64_t row_begin, row_count; /* rows held here; all of them unless sliced */
   void *data;                   /* [row_count, cols] in param_dtype() */
