@@ -21,7 +21,9 @@ struct head {
   struct param *w;        /* [V, c], sliced as vocab says */
   struct param *b;        /* [V, 1] PARAM_VECTOR-typed column, or NULL */
   const int32_t *targets; /* [n], borrowed until backward; -1: no target */
-  const float *weight;    /* [n] weight of each token's loss, borrowed until backward; NULL: 0 */
+  const float *weight;    /* [n] weight of each token's loss, borrowed until backward; NULL: 0.
+                             Forward reads only which are 0; the values are read in backward, so the
+                             caller may set them from the results (adaptive weights) */
 };
 
 /* Streams (token block x vocabulary tile); never holds n x V. Adds sum_i weight[i] * loss[i] to the
