@@ -155,10 +155,14 @@ $(OUT)/millrace-report: $(OUT)/monitoring/main.o $(call archives,monitoring)
 $(OUT)/millrace-stage: $(OUT)/stages/main.o $(call archives,stages)
 	$(CC) $(COMMON) $^ $(call libraries,stages) -o $@
 
+$(OUT)/libtests.a: $(call objects,$(TEST_COMMON))
+	@rm -f $@
+	ar rcs $@ $^
+
 # A unit test sees its own layer and those below; every other test sees everything.
 test_layer = $(or $(word 3,$(subst /, ,$(filter tests/unit/%,$1))),stages)
 define test_rule
-$(OUT)/$(basename $1): $(OUT)/$(basename $1).o $(call objects,$(TEST_COMMON)) $(call archives,$(call test_layer,$1))
+$(OUT)/$(basename $1): $(OUT)/$(basename $1).o $(OUT)/libtests.a $(call archives,$(call test_layer,$1))
 	$(CC) $(COMMON) $$^ $(call libraries,$(call test_layer,$1)) -lcmocka -o $$@
 endef
 $(foreach t,$(TEST_SOURCES) $(wildcard tests/bench/*.c),$(eval $(call test_rule,$(t))))

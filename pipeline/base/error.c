@@ -44,6 +44,11 @@ enum status error_pass(enum status status, const char *file, int line, const cha
   return status;
 }
 
+void error_adopt(const char *message, const char *trace) {
+  snprintf(report.message, MESSAGE_BYTES, "%s", message);
+  snprintf(report.trace, TRACE_BYTES, "%s", trace);
+}
+
 const char *error_message(void) {
   return report.message;
 }

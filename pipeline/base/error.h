@@ -19,6 +19,9 @@ enum status error_raise(enum status status, const char *file, int line, const ch
 /* Adds a frame to the report of this thread. Returns `status`. Local. */
 enum status error_pass(enum status status, const char *file, int line, const char *function);
 
+/* Replaces the report of this thread by one made elsewhere (another rank or thread). Local. */
+void error_adopt(const char *message, const char *trace);
+
 /* The message of the last failure of this thread; "" when there was none. Borrowed. Local. */
 const char *error_message(void);
 
