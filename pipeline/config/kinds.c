@@ -7,17 +7,18 @@
 enum program { SERIAL, MPI };
 
 static const char *const names[KIND_COUNT] = {
-#define KIND(NAME, name, program, inputs, help) #name,
+#define KIND(NAME, name, program, needs, takes, help) #name,
 #include "pipeline/config/kinds.def"
 #undef KIND
 };
 
 static const struct {
   enum program program;
-  unsigned inputs;
+  unsigned needs, takes;
   const char *help;
 } kinds[KIND_COUNT] = {
-#define KIND(NAME, name, program, inputs, help) {program, (unsigned)(inputs), help},
+#define KIND(NAME, name, program, needs, takes, help)                                              \
+  {program, (unsigned)(needs), (unsigned)(takes), help},
 #include "pipeline/config/kinds.def"
 #undef KIND
 };
@@ -48,5 +49,9 @@ bool kind_is_parallel(enum kind kind) {
 }
 
 unsigned kind_inputs(enum kind kind) {
-  return kinds[kind].inputs;
+  return kinds[kind].needs | kinds[kind].takes;
+}
+
+unsigned kind_needs(enum kind kind) {
+  return kinds[kind].needs;
 }

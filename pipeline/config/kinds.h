@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 enum kind {
-#define KIND(NAME, name, program, inputs, help) KIND_##NAME,
+#define KIND(NAME, name, program, needs, takes, help) KIND_##NAME,
 #include "pipeline/config/kinds.def"
 #undef KIND
   KIND_COUNT
@@ -13,7 +13,7 @@ enum kind {
 
 /* Sets of kinds, one bit each. */
 enum {
-#define KIND(NAME, name, program, inputs, help) IN_##NAME = 1 << KIND_##NAME,
+#define KIND(NAME, name, program, needs, takes, help) IN_##NAME = 1 << KIND_##NAME,
 #include "pipeline/config/kinds.def"
 #undef KIND
   IN_ALL = (1 << KIND_COUNT) - 1,
@@ -37,7 +37,9 @@ const char *kind_nearest(const char *name);
 /* Whether the kind runs as ranks of millrace-stage; else as one program without MPI. Local. */
 bool kind_is_parallel(enum kind kind);
 
-/* The kinds a node of this kind may name in `from:`, a mask of IN_... Local. */
+/* The kinds a node of this kind may name in `from:`, and those of which it must name at least one
+ * (0 = none); masks of IN_... Local. */
 unsigned kind_inputs(enum kind kind);
+unsigned kind_needs(enum kind kind);
 
 #endif

@@ -12,7 +12,6 @@
 #include <stdint.h>
 
 #include "pipeline/base/error.h"
-#include "pipeline/base/hash.h"
 #include "pipeline/base/text.h"
 #include "pipeline/config/choices.def"
 #include "pipeline/config/kinds.h"
@@ -118,8 +117,8 @@ void options_defaults(struct options *options);
 enum status options_set(struct options *options, enum option option, struct option_text value);
 
 /* Whether a node of this kind with these options reads `option`: its kind is in the row's and the
- * row's conditions hold. `why`, when not NULL, receives the first condition that does not.
- * Local. */
+ * row's conditions hold. `why`, unless NULL, receives the conditions when they are what fails, and
+ * NULL otherwise. Local. */
 bool options_applies(const struct options *options, enum kind kind, enum option option,
                      const char **why);
 
@@ -133,10 +132,6 @@ enum status options_format(struct text *text, const struct options *options, enu
  * message. Local. MISMATCH. */
 enum status options_check(const struct options *options, enum kind kind, const char *node,
                           const char *where);
-
-/* Hash of the values that can change what a node of this kind makes. Paths count by their text
- * here; the fingerprint of a node counts their content (driver/fingerprint.h). Local. */
-enum status options_hash(struct hash128 *hash, const struct options *options, enum kind kind);
 
 /* Appends the options of a kind with type, default, range, unit and help, for --help (plain) or
  * for the documentation (a Markdown table). Local. */

@@ -25,6 +25,8 @@
 
 enum { RECIPE_NODES = 256, RECIPE_INPUTS = 64, RECIPE_NAME_BYTES = 64 };
 
+struct pool;
+
 struct recipe_node {
   const char *name; /* borrowed from the recipe */
   enum kind kind;
@@ -40,8 +42,8 @@ struct recipe {
   int64_t seed, ranks;
   size_t node_count;
   struct recipe_node *nodes;  /* owned, in the order of the file */
-  size_t order[RECIPE_NODES]; /* indices, every node after the nodes it is from */
-  struct recipe_pool *pool;   /* owned texts */
+  size_t order[RECIPE_NODES]; /* indices: every node after the nodes it is from */
+  struct pool *pool;          /* owned texts */
 };
 
 /* Reads a recipe, applies `settings` ("node.key=value", or "key=value" for name, seed, ranks and

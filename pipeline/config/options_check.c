@@ -1,0 +1,47 @@
+/* Rules over several options of one node. Each rule says which options contradict each other. */
+#include "pipeline/config/options.h"
+
+/* What a rule is given. */
+struct subject {
+  const struct options *options;
+  enum kind kind;
+  const char *node, *where;
+};
+
+static bool reads(struct subject subject, enum option option) {
+  return options_applies(subject.options, subject.kind, option, NULL);
+}
+
+static enum status check_warmup(struct subject s) {
+  if (!reads(s, OPTION_warmup_steps)) return STATUS_OK;
+  CHECK(
+      s.options->warmup_steps <= s.options->steps, STATUS_MISMATCH,
+      "%s: node '%s': warmup_steps (%lld) is more than steps (%lld); lower one or raise the other",
+      s.where, s.node, (long long)s.options->warmup_steps, (long long)s.options->steps);
+  return STATUS_OK;
+}
+
+static enum status check_batch(struct subject s) {
+  if (!reads(s, OPTION_micro_shards)) return STATUS_OK;
+  CHECK(s.options->batch % s.options->micro_shards == 0, STATUS_MISMATCH,
+        "%s: node '%s': batch (%lld) is not a multiple of micro_shards (%lld)", s.where, s.node,
+        (long long)s.options->batch, (long long)s.options->micro_shards);
+  return STATUS_OK;
+}
+
+static enum status check_heads(struct subject s) {
+  if (!reads(s, OPTION_heads)) return STATUS_OK;
+  CHECK(s.options->width % s.options->heads == 0, STATUS_MISMATCH,
+        "%s: node '%s': width (%lld) is not a multiple of heads (%lld)", s.where, s.node,
+        (long long)s.options->width, (long long)s.options->heads);
+  return STATUS_OK;
+}
+
+enum status options_check(const struct options *options, enum kind kind, const char *node,
+                          const char *where) {
+  const struct subject subject = {options, kind, node, where};
+  TRY(check_warmup(subject));
+  TRY(check_batch(subject));
+  TRY(check_heads(subject));
+  return STATUS_OK;
+}
