@@ -6,7 +6,8 @@
  *
  *   - `folder` is runs/<run>/<node>.partial. The stage writes its outputs there. What an earlier
  *     attempt with the same options left in it (journal, checkpoints) is still there: resume.
- *   - It returns STATUS_OK when all outputs are complete; main then publishes on one rank.
+ *   - It returns STATUS_OK when all outputs are complete and rank 0's manifest lists them; main
+ *     fills in the manifest's kind, node, build, world, configuration and inputs, and publishes.
  *   - It returns STATUS_STOPPED, on all ranks, after saving, when a stop was requested.
  *   - Any other status must be agreed on by all ranks (comm_agree) before the stage returns it.
  *
@@ -25,6 +26,7 @@
 #include "pipeline/config/recipe.h"
 
 struct comm;
+struct manifest;
 
 enum { STAGE_PATH_BYTES = 4096 };
 
@@ -35,6 +37,7 @@ struct stage {
   struct comm *comm;              /* all ranks of the stage; borrowed */
   const char *run_folder;         /* runs/<run> */
   const char *folder;             /* runs/<run>/<node>.partial, writable */
+  struct manifest *manifest;      /* of rank 0: the stage adds outputs, facts and timings */
 };
 
 /* Writes the finished folder of the nearest node upstream of one of the kinds (IN_... mask) to

@@ -7,7 +7,10 @@ static bool is_training(enum kind kind) {
 bool ranks_admitted(const struct options *options, enum kind kind, int64_t ranks) {
   if (ranks < 1) return false;
   if (!is_training(kind)) return kind_is_parallel(kind) || ranks == 1;
-  return options->micro_shards % ranks == 0 && ranks % options->vocabulary_group == 0;
+  const bool power_of_two = (ranks & (ranks - 1)) == 0;
+  const bool canonical = options->reductions == REDUCTIONS_CANONICAL;
+  return options->micro_shards % ranks == 0 && ranks % options->vocabulary_group == 0 &&
+         (power_of_two || !canonical);
 }
 
 /* Every count a training node admits divides micro_shards. */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "pipeline/base/file.h"
+#include "pipeline/config/ranks.h"
 #include "pipeline/config/recipe_raw.h"
 #include "pipeline/config/recipe_resolve.h"
 
@@ -54,6 +55,16 @@ enum status recipe_load(struct recipe *recipe, const char *path, const char *con
 void recipe_free(struct recipe *recipe) {
   pool_free(recipe->pool);
   memset(recipe, 0, sizeof *recipe);
+}
+
+enum status recipe_set_ranks(struct recipe *recipe, int64_t ranks) {
+  recipe->ranks = ranks;
+  for (size_t i = 0; i < recipe->node_count; i++) {
+    struct recipe_node *node = &recipe->nodes[i];
+    node->options.ranks = kind_is_parallel(node->kind) ? ranks : 1;
+    TRY(ranks_check(&node->options, node->kind, node->name, node->options.ranks));
+  }
+  return STATUS_OK;
 }
 
 enum status recipe_find(const struct recipe_node **node, const struct recipe *recipe,

@@ -57,6 +57,10 @@ enum status recipe_load(struct recipe *recipe, const char *path, const char *con
 enum status recipe_parse(struct recipe *recipe, const char *file, const struct text *bytes,
                          const char *const *settings, size_t setting_count);
 
+/* Runs every node on `ranks` ranks, whatever the recipe says: the option -np. Local. MISMATCH when
+ * a node does not admit that count. */
+enum status recipe_set_ranks(struct recipe *recipe, int64_t ranks);
+
 /* Accepts a zeroed recipe. Local. */
 void recipe_free(struct recipe *recipe);
 

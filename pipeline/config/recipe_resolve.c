@@ -111,11 +111,13 @@ static enum status resolve_node(struct recipe *recipe, struct recipe_node *node,
   TRY(apply_defaults(node, raw));
   TRY(apply_own(node, block));
   if (node->options.ranks == 0) node->options.ranks = recipe->ranks;
+  if (!kind_is_parallel(node->kind)) node->options.ranks = 1;
   TRY(inherit_method(recipe, node));
   TRY(check_own(node, block));
   TRY(check_required(node, raw, block));
   TRY(make_absolute(&node->options, recipe->pool));
-  return options_check(&node->options, node->kind, node->name, node->where);
+  TRY(options_check(&node->options, node->kind, node->name, node->where));
+  return STATUS_OK;
 }
 
 /* Each default must be an option that some node of the recipe reads. */
