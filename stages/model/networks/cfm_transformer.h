@@ -1,0 +1,60 @@
+/* The transformer of the categorical flow maps: a diffusion transformer over the embedded noisy
+ * state with two times (methods/cfm.md section 2; blocks after Peebles and Xie 2023).
+ *
+ *   c = silu(embed(alpha_s) + embed'(alpha_t - alpha_s))
+ *   h = input(y)
+ *   depth x { h += gate * attention(modulate(norm(h))); h += gate * swiglu(modulate(norm(h))) }
+ *   hidden = modulate(norm(h))
+ *
+ * norm is a root mean square norm without parameters; shifts, scales and gates are linear in c and
+ * start at zero. Full attention, normalised q and k, half-split rotary positions, no biases in the
+ * blocks.
+ */
+#ifndef STAGES_MODEL_NETWORKS_CFM_TRANSFORMER_H
+#define STAGES_MODEL_NETWORKS_CFM_TRANSFORMER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "stages/model/networks/scalar_embedder.h"
+#include "stages/model/networks/self_attention.h"
+#include "stages/model/networks/swiglu.h"
+#include "stages/model/tape/param.h"
+#include "stages/model/tape/tape.h"
+
+struct cfm_transformer_config {
+  int64_t depth, width, heads;
+  int64_t feedforward; /* inner width; 0: swiglu_hidden(width) */
+  int64_t state_width; /* d: channels of the embedded state y */
+  int64_t condition;   /* channels of c; 128 in the published runs */
+  bool recompute;      /* compute the blocks again in backward instead of keeping them */
+};
+
+struct cfm_block {
+  struct param *modulation, *modulation_bias; /* condition -> 6 width */
+  struct self_attention attention;
+  struct swiglu mlp;
+};
+
+struct cfm_transformer {
+  struct cfm_transformer_config config;
+  struct param *input, *input_bias; /* d -> width */
+  struct scalar_embedder from, span;
+  struct cfm_block *blocks;
+  struct param *final_modulation, *final_modulation_bias; /* condition -> 2 width */
+};
+
+/* Declares input, s_embedder, span_embedder, blocks.N.{modulation,attn,mlp} and final.modulation
+ * into `params`; the blocks live in the arena of the set. The vocabulary tables are the flow's.
+ * Local. */
+void cfm_transformer_declare(struct cfm_transformer *net, struct params *params,
+                             const struct cfm_transformer_config *config);
+
+/* Hidden states [batch * positions, width] for the vocabulary head, from the embedded state
+ * y[batch * positions, d] (of about unit size per channel), with alpha_s[batch] <= alpha_t[batch]
+ * in [0, 1]; alpha_t = alpha_s is the denoiser. Local. */
+struct value *cfm_transformer_forward(struct tape *tape, const struct cfm_transformer *net,
+                                      struct value *y, const double *alpha_s, const double *alpha_t,
+                                      int64_t batch, int64_t positions);
+
+#endif
