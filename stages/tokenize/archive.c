@@ -1,0 +1,206 @@
+#include "stages/tokenize/archive.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pipeline/base/file.h"
+#include "stages/tokenize/archive_handle.h"
+
+enum { BLOCK = 256 << 10, HEAD = 4096, DEPTH = 4, RETRIES = 100 };
+enum { BOMB_RATIO = 2000, BOMB_BYTES = 256 << 20 };
+
+/* An archive that is being read; inside an entry of `outer` when that is not NULL. */
+struct level {
+  struct archive *archive;
+  struct splitter *splitter; /* borrowed */
+  struct level *outer;       /* borrowed */
+  int depth;
+  struct text name;      /* "FILE", "FILE: ENTRY", "FILE: ENTRY: INNER ENTRY" */
+  size_t prefix;         /* length of the part of `name` that is not the entry's */
+  uint64_t packed_bytes; /* of the file */
+  uint64_t bytes;        /* unpacked so far, of all entries */
+  uint64_t entry_bytes;  /* unpacked so far, of the present entry */
+  size_t count;          /* bytes in `block` */
+  bool kept;             /* `block` was looked at and not yet handed on */
+  char block[BLOCK];
+};
+
+static enum status refuse(const struct level *level, const char *what) {
+  FAIL(STATUS_DAMAGED, "%s: byte %llu: %s", level->name.bytes,
+       (unsigned long long)level->entry_bytes, what ? what : "the archive cannot be read");
+}
+
+static enum status check_bomb(const struct level *level) {
+  if (level->bytes < BOMB_BYTES || level->bytes / BOMB_RATIO < level->packed_bytes)
+    return STATUS_OK;
+  return refuse(level, "unpacks to more than 2000 times its size; this is a decompression bomb");
+}
+
+/* Reads the next block of the present entry; count = 0 at its end. */
+static enum status next_block(struct level *level) {
+  la_ssize_t got = ARCHIVE_RETRY;
+  for (int i = 0; i < RETRIES && (got == ARCHIVE_RETRY || got == ARCHIVE_WARN); i++) {
+    got = archive_read_data(level->archive, level->block, BLOCK);
+    level->splitter->warnings += got == ARCHIVE_WARN;
+  }
+  if (got < 0) return refuse(level, archive_error_string(level->archive));
+  level->count = (size_t)got;
+  level->bytes += level->count;
+  level->entry_bytes += level->count;
+  return check_bomb(level);
+}
+
+static enum status feed_text(struct level *level) {
+  struct splitter *splitter = level->splitter;
+  splitter->name = level->name.bytes;
+  splitter->offset = 0;
+  splitter->limit = UINT64_MAX;
+  splitter->done = false;
+  while (level->count) {
+    TRY(splitter_feed(splitter, level->block, level->count));
+    TRY(next_block(level));
+  }
+  return splitter_finish(splitter);
+}
+
+static enum status read_entries(struct level *level);
+
+/* Gives libarchive the bytes of the outer entry, the block that was looked at first. */
+static la_ssize_t read_outer(struct archive *archive, void *state, const void **bytes) {
+  struct level *outer = state;
+  if (!outer->kept && next_block(outer) != STATUS_OK) {
+    archive_set_error(archive, EIO, "%s", error_message());
+    return ARCHIVE_FATAL;
+  }
+  outer->kept = false;
+  *bytes = outer->block;
+  return (la_ssize_t)outer->count;
+}
+
+static enum status level_open(struct level **out, struct level *outer, struct splitter *splitter,
+                              const char *name) {
+  struct level *level = malloc(sizeof *level);
+  CHECK(level, STATUS_ENVIRONMENT, "out of memory: an archive reader");
+  memset(level, 0, offsetof(struct level, block));
+  level->archive = archive_handle_new();
+  level->splitter = splitter;
+  level->outer = outer;
+  level->depth = outer ? outer->depth + 1 : 0;
+  level->packed_bytes = outer ? outer->packed_bytes : 0;
+  level->prefix = strlen(name);
+  *out = level;
+  TRY(text_add(&level->name, name));
+  CHECK(level->archive, STATUS_ENVIRONMENT, "out of memory: an archive reader");
+  return STATUS_OK;
+}
+
+static void level_close(struct level *level) {
+  if (!level) return;
+  archive_read_free(level->archive);
+  text_free(&level->name);
+  free(level);
+}
+
+/* The entry is not text: an archive or compressed text is opened in turn, other content skipped. */
+static enum status read_inner(struct level *outer) {
+  if (outer->depth == DEPTH) return refuse(outer, "archives are nested more than 5 deep");
+  struct level *inner = NULL;
+  enum status status = level_open(&inner, outer, outer->splitter, outer->name.bytes);
+  outer->kept = true;
+  if (status == STATUS_OK && archive_read_open(inner->archive, outer, NULL, read_outer, NULL))
+    status = refuse(inner, archive_error_string(inner->archive));
+  if (status == STATUS_OK) status = read_entries(inner);
+  level_close(inner);
+  return status;
+}
+
+static enum status check_size(const struct level *level, struct archive_entry *entry) {
+  char what[128];
+  if (!archive_entry_size_is_set(entry)) return STATUS_OK;
+  const uint64_t declared = (uint64_t)archive_entry_size(entry);
+  if (declared == level->entry_bytes) return STATUS_OK;
+  snprintf(what, sizeof what, "the entry ends here but its header says %llu bytes",
+           (unsigned long long)declared);
+  return refuse(level, what);
+}
+
+static enum status read_content(struct level *level, struct archive_entry *entry) {
+  TRY(next_block(level));
+  const size_t head = level->count < HEAD ? level->count : HEAD;
+  if (!archive_handle_is_text(level->block, head)) return read_inner(level);
+  TRY(feed_text(level));
+  return check_size(level, entry);
+}
+
+static enum status name_entry(struct level *level, struct archive_entry *entry) {
+  level->name.length = level->prefix;
+  level->entry_bytes = 0;
+  if (archive_format(level->archive) == ARCHIVE_FORMAT_RAW) return text_add(&level->name, "");
+  const char *name = archive_entry_pathname(entry);
+  level->splitter->warnings += name == NULL;
+  return text_format(&level->name, ": %s", name ? name : "(an entry whose name cannot be read)");
+}
+
+static enum status take_entry(struct level *level, struct archive_entry *entry) {
+  TRY(name_entry(level, entry));
+  const bool regular = archive_entry_filetype(entry) == AE_IFREG;
+  if (regular && !archive_entry_hardlink(entry)) return read_content(level, entry);
+  return STATUS_OK; /* folders and links have no text of their own */
+}
+
+/* What libarchive does not know: text in another encoding, or something to leave out. */
+static enum status take_unknown(struct level *level) {
+  if (!level->outer) return refuse(level, "neither text nor an archive");
+  TRY(next_block(level));
+  if (!archive_handle_is_binary(level->block, level->count)) return feed_text(level);
+  level->splitter->binary++;
+  return STATUS_OK;
+}
+
+/* libarchive takes a tar that was cut between two entries for a whole one. */
+static enum status check_end(struct level *level) {
+  const int format = archive_format(level->archive) & ARCHIVE_FORMAT_BASE_MASK;
+  level->name.length = level->prefix;
+  level->name.bytes[level->prefix] = '\0';
+  if (format != ARCHIVE_FORMAT_TAR) return STATUS_OK;
+  const la_int64_t end = archive_read_header_position(level->archive);
+  level->entry_bytes = (uint64_t)end;
+  if (archive_filter_bytes(level->archive, 0) > end) return STATUS_OK;
+  return refuse(level, "the tar ends without its end mark: it was cut off here");
+}
+
+static enum status read_entries(struct level *level) {
+  struct archive_entry *entry;
+  for (int retries = 0; retries < RETRIES;) {
+    const int result = archive_read_next_header(level->archive, &entry);
+    if (result == ARCHIVE_EOF) return check_end(level);
+    retries = result == ARCHIVE_RETRY ? retries + 1 : 0;
+    if (result == ARCHIVE_RETRY) continue;
+    if (result < ARCHIVE_WARN) return refuse(level, archive_error_string(level->archive));
+    level->splitter->warnings += result == ARCHIVE_WARN;
+    if (!archive_handle_is_packed(level->archive)) return take_unknown(level);
+    TRY(take_entry(level, entry));
+  }
+  return refuse(level, archive_error_string(level->archive));
+}
+
+static enum status read_file(struct level *level, const char *path) {
+  TRY(file_size(&level->packed_bytes, path));
+  if (archive_read_open_filename(level->archive, path, BLOCK) != ARCHIVE_OK)
+    return refuse(level, archive_error_string(level->archive));
+  return read_entries(level);
+}
+
+enum status archive_read(const char *path, struct splitter *splitter) {
+  struct archive_locale scope;
+  struct level *level = NULL;
+  TRY(archive_locale_enter(&scope));
+  enum status status = level_open(&level, NULL, splitter, path);
+  if (status == STATUS_OK) status = read_file(level, path);
+  level_close(level);
+  archive_locale_leave(&scope);
+  splitter->name = path;
+  TRY(status);
+  return STATUS_OK;
+}

@@ -1,0 +1,122 @@
+#include "stages/tokenize/inputs.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "stages/tokenize/archive.h"
+#include "stages/tokenize/plain.h"
+
+/* Makes room for one more element of a growing list. */
+static enum status grow(void **list, size_t *capacity, size_t count, size_t element) {
+  if (count < *capacity) return STATUS_OK;
+  const size_t larger = *capacity ? 2 * *capacity : 16;
+  void *grown = realloc(*list, larger * element);
+  CHECK(grown, STATUS_ENVIRONMENT, "out of memory: a list of %zu inputs", larger);
+  *list = grown;
+  *capacity = larger;
+  return STATUS_OK;
+}
+
+static enum status add_file(struct inputs *inputs, const char *path, uint64_t bytes) {
+  bool packed;
+  TRY(archive_detect(&packed, path));
+  TRY(grow((void **)&inputs->files, &inputs->file_capacity, inputs->file_count,
+           sizeof *inputs->files));
+  struct input_file *file = &inputs->files[inputs->file_count];
+  *file = (struct input_file){.path = strdup(path), .bytes = bytes, .packed = packed};
+  CHECK(file->path, STATUS_ENVIRONMENT, "out of memory: a path");
+  inputs->file_count++;
+  return STATUS_OK;
+}
+
+static enum status add_path(struct inputs *inputs, const char *path);
+
+static enum status add_entry(struct inputs *inputs, const char *folder, const char *name) {
+  if (name[0] == '.') return STATUS_OK;
+  struct text path = {0};
+  enum status status = text_format(&path, "%s/%s", folder, name);
+  if (status == STATUS_OK) status = add_path(inputs, path.bytes);
+  text_free(&path);
+  return status;
+}
+
+static int by_bytes(const struct dirent **a, const struct dirent **b) {
+  return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static enum status add_folder(struct inputs *inputs, const char *folder) {
+  struct dirent **entries;
+  const int count = scandir(folder, &entries, NULL, by_bytes);
+  CHECK(count >= 0, STATUS_ENVIRONMENT, "cannot list '%s': %s", folder, strerror(errno));
+  enum status status = STATUS_OK;
+  for (int i = 0; i < count; i++) {
+    if (status == STATUS_OK) status = add_entry(inputs, folder, entries[i]->d_name);
+    free(entries[i]);
+  }
+  free(entries);
+  return status;
+}
+
+static enum status add_path(struct inputs *inputs, const char *path) {
+  struct stat info;
+  CHECK(stat(path, &info) == 0, errno == ENOENT ? STATUS_MISMATCH : STATUS_ENVIRONMENT,
+        "input '%s': %s", path, strerror(errno));
+  if (S_ISDIR(info.st_mode)) return add_folder(inputs, path);
+  CHECK(S_ISREG(info.st_mode), STATUS_MISMATCH, "input '%s' is neither a file nor a folder", path);
+  return add_file(inputs, path, (uint64_t)info.st_size);
+}
+
+static enum status add_unit(struct inputs *inputs, struct unit unit) {
+  TRY(grow((void **)&inputs->units, &inputs->unit_capacity, inputs->unit_count,
+           sizeof *inputs->units));
+  inputs->units[inputs->unit_count++] = unit;
+  return STATUS_OK;
+}
+
+static enum status divide(struct inputs *inputs, size_t index, bool divides, uint64_t unit_bytes) {
+  const struct input_file *file = &inputs->files[index];
+  if (file->packed || !divides)
+    return add_unit(inputs, (struct unit){.file = index, .begin = 0, .end = UINT64_MAX});
+  for (uint64_t begin = 0; begin < file->bytes; begin += unit_bytes) {
+    const bool last = file->bytes - begin <= unit_bytes;
+    TRY(add_unit(inputs, (struct unit){.file = index,
+                                       .begin = begin,
+                                       .end = last ? UINT64_MAX : begin + unit_bytes}));
+  }
+  return STATUS_OK;
+}
+
+static enum status list(struct inputs *inputs, const struct option_texts *paths, bool divides,
+                        uint64_t unit_bytes) {
+  for (size_t i = 0; i < paths->count; i++) TRY(add_path(inputs, paths->values[i]));
+  CHECK(inputs->file_count, STATUS_MISMATCH, "the input '%s' holds no files",
+        paths->count ? paths->values[0] : "");
+  for (size_t i = 0; i < inputs->file_count; i++) TRY(divide(inputs, i, divides, unit_bytes));
+  return STATUS_OK;
+}
+
+enum status inputs_list(struct inputs *inputs, const struct option_texts *paths,
+                        enum boundary_choice boundary, uint64_t unit_bytes) {
+  *inputs = (struct inputs){0};
+  const enum status status = list(inputs, paths, boundary_divides(boundary), unit_bytes);
+  if (status != STATUS_OK) inputs_free(inputs);
+  TRY(status);
+  return STATUS_OK;
+}
+
+enum status inputs_read(const struct inputs *inputs, const struct unit *unit,
+                        struct splitter *splitter) {
+  const struct input_file *file = &inputs->files[unit->file];
+  if (file->packed) return archive_read(file->path, splitter);
+  return plain_read(file->path, unit->begin, unit->end, splitter);
+}
+
+void inputs_free(struct inputs *inputs) {
+  for (size_t i = 0; i < inputs->file_count; i++) free(inputs->files[i].path);
+  free(inputs->files);
+  free(inputs->units);
+  *inputs = (struct inputs){0};
+}

@@ -1,0 +1,54 @@
+/* The input files of a tokenize node, and their division into units of work.
+ *
+ * Files are taken in the order of the recipe; a folder stands for all files below it in byte order
+ * of their paths (names that begin with a dot are left out). A unit is a range of bytes of a plain
+ * file, or a whole archive or compressed file. The units depend on the input and on `unit_bytes`
+ * alone, never on ranks, so that what is made of them is the same for any number of workers.
+ */
+#ifndef STAGES_TOKENIZE_INPUTS_H
+#define STAGES_TOKENIZE_INPUTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "pipeline/base/error.h"
+#include "pipeline/config/options.h"
+#include "stages/tokenize/splitter.h"
+
+enum { UNIT_BYTES = 4 << 20 };
+
+struct input_file {
+  char *path; /* owned */
+  uint64_t bytes;
+  bool packed; /* an archive or a compressed file, read from start to end through libarchive */
+};
+
+struct unit {
+  size_t file;
+  uint64_t begin, end; /* documents that begin in [begin, end); all of a packed file */
+};
+
+struct inputs {
+  struct input_file *files; /* owned */
+  size_t file_count, file_capacity;
+  struct unit *units; /* owned */
+  size_t unit_count, unit_capacity;
+};
+
+/* Lists files and units. Local. MISMATCH for a path that does not exist or a folder without files,
+ * DAMAGED for a file that is neither text nor a known archive. On failure there is nothing to
+ * free. */
+enum status inputs_list(struct inputs *inputs, const struct option_texts *paths,
+                        enum boundary_choice boundary, uint64_t unit_bytes);
+
+/* Gives all documents of a unit to the splitter's sink; `splitter` has boundary, text_key and sink
+ * set, and may be used for one unit after another. Local. MISMATCH when the file is gone, DAMAGED
+ * for a broken archive (names entry and byte), and as splitter_feed. */
+enum status inputs_read(const struct inputs *inputs, const struct unit *unit,
+                        struct splitter *splitter);
+
+/* Accepts zeroed inputs. Local. */
+void inputs_free(struct inputs *inputs);
+
+#endif

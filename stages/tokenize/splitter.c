@@ -1,0 +1,110 @@
+#include "stages/tokenize/splitter.h"
+
+#include <string.h>
+
+#include "stages/tokenize/record.h"
+
+static bool is_blank(const char *bytes, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    if (bytes[i] != ' ' && (bytes[i] < '\t' || bytes[i] > '\r')) return false;
+  return true;
+}
+
+static enum status give(struct splitter *splitter, const char *bytes, size_t count) {
+  if (!is_blank(bytes, count)) return splitter->sink.add(splitter->sink.state, bytes, count);
+  splitter->empty++;
+  return STATUS_OK;
+}
+
+static enum status give_record(struct splitter *splitter, const char *bytes, size_t count) {
+  text_clear(&splitter->document);
+  if (splitter->boundary == BOUNDARY_KEY)
+    TRY(record_json(&splitter->document, bytes, count, splitter->text_key, splitter->name,
+                    splitter->begun));
+  else
+    TRY(record_package(&splitter->document, bytes, count));
+  return give(splitter, splitter->document.bytes, splitter->document.length);
+}
+
+/* Hands on what was gathered; the line break at its end is not part of it. */
+static enum status flush(struct splitter *splitter, const char *bytes, size_t count) {
+  if (!count) return STATUS_OK;
+  if (splitter->boundary == BOUNDARY_PACKAGE || splitter->boundary == BOUNDARY_KEY)
+    return give_record(splitter, bytes, count);
+  if (splitter->boundary != BOUNDARY_FILE && bytes[count - 1] == '\n') count--;
+  if (splitter->boundary != BOUNDARY_FILE && count && bytes[count - 1] == '\r') count--;
+  return give(splitter, bytes, count);
+}
+
+static enum status gather(struct splitter *splitter, struct text *into, const char *bytes,
+                          size_t count) {
+  CHECK(into->length + count <= DOCUMENT_BYTES, STATUS_MISMATCH,
+        "%s: the document at byte %llu is larger than %d MiB; choose another boundary",
+        splitter->name, (unsigned long long)splitter->begun, DOCUMENT_BYTES >> 20);
+  return text_add_bytes(into, bytes, count);
+}
+
+static enum status end_record(struct splitter *splitter) {
+  const enum status status = flush(splitter, splitter->record.bytes, splitter->record.length);
+  text_clear(&splitter->record);
+  return status;
+}
+
+/* One whole line that began at `begin`, with its line break unless the stream ends. */
+static enum status take_line(struct splitter *splitter, uint64_t begin, const char *bytes,
+                             size_t count) {
+  const bool by_record = boundary_needs_blank_line(splitter->boundary);
+  const bool blank = is_blank(bytes, count);
+  if (by_record && blank) return end_record(splitter);
+  if (blank) return STATUS_OK;
+  if (!splitter->record.length) {
+    if (begin >= splitter->limit) splitter->done = true;
+    if (splitter->done) return STATUS_OK;
+    splitter->begun = begin;
+  }
+  if (by_record) return gather(splitter, &splitter->record, bytes, count);
+  return flush(splitter, bytes, count);
+}
+
+static enum status take_gathered_line(struct splitter *splitter) {
+  struct text *line = &splitter->line;
+  TRY(take_line(splitter, splitter->offset - line->length, line->bytes, line->length));
+  text_clear(line);
+  return STATUS_OK;
+}
+
+static enum status feed_lines(struct splitter *splitter, const char *bytes, size_t count) {
+  const char *const end = bytes + count;
+  while (bytes < end && !splitter->done) {
+    const char *stop = memchr(bytes, '\n', (size_t)(end - bytes));
+    const size_t length = (size_t)((stop ? stop + 1 : end) - bytes);
+    const uint64_t begin = splitter->offset;
+    splitter->offset += length;
+    if (stop && !splitter->line.length) {
+      TRY(take_line(splitter, begin, bytes, length));
+    } else {
+      TRY(gather(splitter, &splitter->line, bytes, length));
+      if (stop) TRY(take_gathered_line(splitter));
+    }
+    bytes += length;
+  }
+  return STATUS_OK;
+}
+
+enum status splitter_feed(struct splitter *splitter, const char *bytes, size_t count) {
+  if (splitter->boundary != BOUNDARY_FILE) return feed_lines(splitter, bytes, count);
+  TRY(gather(splitter, &splitter->record, bytes, count));
+  splitter->offset += count;
+  return STATUS_OK;
+}
+
+enum status splitter_finish(struct splitter *splitter) {
+  if (splitter->line.length && !splitter->done) TRY(take_gathered_line(splitter));
+  return end_record(splitter);
+}
+
+void splitter_free(struct splitter *splitter) {
+  text_free(&splitter->line);
+  text_free(&splitter->record);
+  text_free(&splitter->document);
+}

@@ -1,0 +1,55 @@
+/* Cuts a stream of bytes into documents: by file, by line, by blank line, one for each JSON line,
+ * or one for each package description of a Debian package list.
+ */
+#ifndef STAGES_TOKENIZE_SPLITTER_H
+#define STAGES_TOKENIZE_SPLITTER_H
+
+#include <stdbool.h>
+
+#include "pipeline/base/text.h"
+#include "pipeline/config/options.h"
+#include "stages/tokenize/document.h"
+
+struct splitter {
+  /* set by the caller */
+  enum boundary_choice boundary;
+  const char *text_key; /* for BOUNDARY_KEY; "a.b" is the key b inside a. Borrowed */
+  struct document_sink sink;
+  const char *name; /* of the stream, for messages; borrowed */
+  uint64_t offset;  /* of the next byte that is fed, in the stream */
+  uint64_t limit;   /* documents that begin at or behind it are left to the next unit */
+  /* kept by the splitter */
+  bool done;         /* a document began at or behind the limit: feed no more */
+  uint64_t empty;    /* documents left out because they hold nothing but white space */
+  uint64_t warnings; /* oddities of archives that were read all the same */
+  uint64_t binary;   /* entries of archives that are neither text nor archives, left out */
+  uint64_t begun;    /* offset of the record or line that is being gathered */
+  struct text line, record, document;
+};
+
+/* Takes the next bytes of the stream. Local. Passes on the sink's status; MISMATCH for a document
+ * over DOCUMENT_BYTES or a JSON line without the key; DAMAGED for a line that is not JSON. */
+enum status splitter_feed(struct splitter *splitter, const char *bytes, size_t count);
+
+/* The stream ends here: gives the last document. Local. */
+enum status splitter_finish(struct splitter *splitter);
+
+/* Frees what the splitter gathered. Local. */
+void splitter_free(struct splitter *splitter);
+
+/* Whether no document has been begun that is not yet given. */
+static inline bool splitter_is_idle(const struct splitter *splitter) {
+  return !splitter->line.length && !splitter->record.length;
+}
+
+/* Whether a document can begin only behind a blank line (else: at every line, or once a file). */
+static inline bool boundary_needs_blank_line(enum boundary_choice boundary) {
+  return boundary == BOUNDARY_BLANK_LINE || boundary == BOUNDARY_PACKAGE;
+}
+
+/* Whether the stream may be cut into byte ranges that are read on their own. */
+static inline bool boundary_divides(enum boundary_choice boundary) {
+  return boundary != BOUNDARY_FILE;
+}
+
+#endif
