@@ -37,7 +37,7 @@ struct checkpoint_items {
 };
 
 struct checkpoint {
-  const struct comm *comm;      /* borrowed; all ranks of the job */
+  struct comm *comm;            /* borrowed; all ranks of the job */
   const char *folder;           /* borrowed; of all steps; same on all ranks */
   const char *run_id;           /* borrowed; unique to this start of the job */
   const char *config_hash;      /* borrowed; a load from another configuration is a MISMATCH */
@@ -64,7 +64,7 @@ enum status checkpoint_load(const struct checkpoint *checkpoint, int64_t *step,
 /* As checkpoint_load, of one step folder ("runs/x/pretrain/step-100") that need not be of this job:
  * for stages that read another node's weights. Configuration and data are not compared. Collective
  * over comm. */
-enum status checkpoint_load_step(const struct comm *comm, const char *step_folder,
+enum status checkpoint_load_step(struct comm *comm, const char *step_folder,
                                  const struct checkpoint_items *items, struct scalars *state);
 
 #endif

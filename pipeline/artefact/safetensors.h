@@ -58,6 +58,11 @@ enum status safetensors_require(const struct safetensors *file,
 /* The value of a `__metadata__` key, or NULL. Borrowed. Local. */
 const char *safetensors_value(const struct safetensors *file, const char *key);
 
+/* Writes "F32 [768, 3072]". Returns `out`. Local. */
+enum { SAFETENSORS_DESCRIPTION = 224 };
+char *safetensors_describe(char out[SAFETENSORS_DESCRIPTION],
+                           const struct safetensors_tensor *tensor);
+
 /* Number of elements, and of bytes per index of the first axis (all of it for a single number).
  * Local. */
 int64_t safetensors_elements(const struct safetensors_tensor *tensor);

@@ -12,6 +12,7 @@
 #include "pipeline/artefact/blocks.h"
 #include "pipeline/artefact/seekable.h"
 #include "pipeline/base/error.h"
+#include "pipeline/base/hash.h"
 #include "pipeline/base/text.h"
 
 enum { SINK_LEVEL = 1 }; /* zstd level where the caller has no wish */
