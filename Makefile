@@ -118,14 +118,20 @@ clean: ## remove everything built
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
+# `make V=1` prints whole commands.
+Q := $(if $(V),,@)
+say = $(if $(V),@:,@echo '  $1 $(patsubst $(OUT)/%,%,$@)')
+
 # --- rules ------------------------------------------------------------------------------------
 $(OUT)/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) -std=c17 $(COMMON) $(C_WARNINGS) $(call isa,$<) $(MPI_CFLAGS) -DBUILD_MODE='"$(MODE)"' -MMD -MP -c $< -o $@
+	$(call say,CC)
+	$(Q)$(CC) -std=c17 $(COMMON) $(C_WARNINGS) $(call isa,$<) $(MPI_CFLAGS) -DBUILD_MODE='"$(MODE)"' -MMD -MP -c $< -o $@
 
 $(OUT)/%.o: %.cpp
 	@mkdir -p $(@D)
-	$(CXX) -std=c++17 $(COMMON) $(WARNINGS) -MMD -MP -c $< -o $@
+	$(call say,CXX)
+	$(Q)$(CXX) -std=c++17 $(COMMON) $(WARNINGS) -MMD -MP -c $< -o $@
 
 $(OUT)/stages/tokenize/sentencepiece.o: COMMON += \
   -DSENTENCEPIECE_VERSION='"$(shell pkg-config --modversion sentencepiece 2>/dev/null || echo unknown)"'
@@ -142,18 +148,21 @@ define archive_rule
 $(OUT)/lib$1.a: $(call layer_objects,$1)
 	@mkdir -p $$(@D)
 	@rm -f $$@
-	ar rcs $$@ $$^
+	@ar rcs $$@ $$^
 endef
 $(foreach l,$(LAYERS),$(eval $(call archive_rule,$(l))))
 
 $(OUT)/millrace: $(OUT)/pipeline/driver/main.o $(call archives,pipeline)
-	$(CC) $(COMMON) $^ $(call libraries,pipeline) -o $@
+	$(call say,LD)
+	$(Q)$(CC) $(COMMON) $^ $(call libraries,pipeline) -o $@
 
 $(OUT)/millrace-report: $(OUT)/monitoring/main.o $(call archives,monitoring)
-	$(CC) $(COMMON) $^ $(call libraries,monitoring) -o $@
+	$(call say,LD)
+	$(Q)$(CC) $(COMMON) $^ $(call libraries,monitoring) -o $@
 
 $(OUT)/millrace-stage: $(OUT)/stages/main.o $(call archives,stages)
-	$(CC) $(COMMON) $^ $(call libraries,stages) -o $@
+	$(call say,LD)
+	$(Q)$(CC) $(COMMON) $^ $(call libraries,stages) -o $@
 
 $(OUT)/libtests.a: $(call objects,$(TEST_COMMON))
 	@rm -f $@
@@ -163,7 +172,8 @@ $(OUT)/libtests.a: $(call objects,$(TEST_COMMON))
 test_layer = $(or $(word 3,$(subst /, ,$(filter tests/unit/%,$1))),stages)
 define test_rule
 $(OUT)/$(basename $1): $(OUT)/$(basename $1).o $(OUT)/libtests.a $(call archives,$(call test_layer,$1))
-	$(CC) $(COMMON) $$^ $(call libraries,$(call test_layer,$1)) -lcmocka -o $$@
+	$$(call say,LD)
+	$(Q)$(CC) $(COMMON) $$^ $(call libraries,$(call test_layer,$1)) -lcmocka -o $$@
 endef
 $(foreach t,$(TEST_SOURCES) $(wildcard tests/bench/*.c),$(eval $(call test_rule,$(t))))
 

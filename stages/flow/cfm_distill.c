@@ -1,0 +1,128 @@
+/* Progressive self-distillation of categorical flow maps (arXiv 2604.09784, equations 18, 23, 64).
+ *
+ * A row off the diagonal has the student's psi_{s,t} against the mixture
+ *   p = omega psi_{s,u}(z_s) + (1 - omega) psi_{u,t}(X_{s,u}(z_s)), u midway in alpha,
+ * where the teacher's pieces are the base's own Euler steps (psi_{s,s} and psi_{u,u}), or the
+ * student's maps with the gradient stopped.
+ */
+#include "stages/flow/cfm_state.h"
+#include "stages/model/layers/combine.h"
+#include "stages/model/layers/head_distill.h"
+#include "stages/model/layers/head_expectation.h"
+
+enum { PART_DISTILL = 1 };
+
+/* The rows off the diagonal as a batch of their own. */
+struct jumps {
+  int64_t count;
+  int64_t *index;             /* [count * T] rows of the whole batch */
+  double *from, *middle, *to; /* [count] in alpha */
+  double *omega;              /* [count * T] */
+  float *weight;              /* [count * T] */
+};
+
+static double mixture(double s, double u, double t) {
+  return (u - s) * (1 - t) / ((t - s) * (1 - u));
+}
+
+static void add_jump(struct jumps *jumps, const struct flow_batch *batch,
+                     const struct cfm_draw *draw, int64_t row) {
+  const int64_t j = jumps->count++, T = batch->positions;
+  const double s = draw->from[row], t = draw->to[row], u = 0.5 * (s + t);
+  jumps->from[j] = s;
+  jumps->middle[j] = u;
+  jumps->to[j] = t;
+  for (int64_t i = 0; i < T; i++) {
+    jumps->index[j * T + i] = row * T + i;
+    jumps->omega[j * T + i] = mixture(s, u, t);
+    jumps->weight[j * T + i] = draw->jump_weight[row * T + i];
+  }
+}
+
+/* A measuring tape takes every row, so that what it finds is enough for any draw. */
+static struct jumps gather(struct tape *tape, const struct flow_batch *batch,
+                           const struct cfm_draw *draw) {
+  const size_t rows = (size_t)batch->count, n = rows * (size_t)batch->positions;
+  struct arena *arena = tape->records;
+  struct jumps jumps = {.index = arena_take(arena, n * sizeof(int64_t)),
+                        .from = arena_take(arena, rows * sizeof(double)),
+                        .middle = arena_take(arena, rows * sizeof(double)),
+                        .to = arena_take(arena, rows * sizeof(double)),
+                        .omega = arena_take(arena, n * sizeof(double)),
+                        .weight = arena_take(arena, n * sizeof(float))};
+  for (int64_t row = 0; row < batch->count; row++)
+    if (draw->rows[row].jump || arena_is_measuring(tape->arena)) add_jump(&jumps, batch, draw, row);
+  return jumps;
+}
+
+/* X_{s,u}(y) = ((1 - u) y + (u - s) mean) / (1 - s), but prefixes stay as they are. */
+static struct value *advance(struct tape *tape, const struct flow_batch *batch,
+                             const struct jumps *jumps, const struct value *y,
+                             const struct value *mean) {
+  const int64_t count = y->rows * y->cols, row_size = batch->positions * y->cols;
+  float *state = tape_save(tape, (size_t)count * sizeof *state);
+  float *target = tape_save(tape, (size_t)count * sizeof *target);
+  tape_output(tape, state, y);
+  tape_output(tape, target, mean);
+  for (int64_t i = 0; state && i < count; i++) {
+    const int64_t j = i / row_size;
+    const double s = jumps->from[j], u = jumps->middle[j];
+    if (jumps->weight[i / y->cols] <= 0) continue;
+    state[i] = (float)(((1 - u) * (double)state[i] + (u - s) * (double)target[i]) / (1 - s));
+  }
+  return tape_input(tape, state, y->rows, y->cols);
+}
+
+/* Hidden states of the teacher's two pieces, for the head to mix. */
+static void run_teacher(struct flow *flow, struct tape *tape, const struct flow_batch *batch,
+                        const struct jumps *jumps, struct value *y, struct head_teacher *teacher) {
+  const struct cfm *cfm = flow->state;
+  const bool own = flow->distill->distill_teacher == TEACHER_SELF;
+  const struct cfm_model *model = own ? &cfm->model : &cfm->teacher;
+  const int64_t T = batch->positions;
+  struct value *first =
+      cfm_hidden(tape, model, y, jumps->from, own ? jumps->middle : jumps->from, jumps->count, T);
+  struct value *mean = head_expectation(
+      tape, first, &(struct head){.vocab = flow->vocab, .w = model->output}, cfm->model.table);
+  struct value *middle = advance(tape, batch, jumps, y, mean);
+  teacher->w = model->output;
+  teacher->first = first;
+  teacher->second = cfm_hidden(tape, model, middle, jumps->middle, own ? jumps->to : jumps->middle,
+                               jumps->count, T);
+  teacher->omega = jumps->omega;
+}
+
+/* Sums the loss and makes the weights adaptive. */
+static void settle(const struct flow *flow, struct jumps *jumps,
+                   const struct head_distill_result *result, int64_t n, double total,
+                   struct flow_losses *losses) {
+  for (int64_t i = 0; i < n; i++) {
+    if (jumps->weight[i] <= 0) continue;
+    losses->sum[PART_DISTILL] += result->loss[i];
+    losses->weight[PART_DISTILL] += 1;
+  }
+  cfm_adapt(flow, jumps->weight, result->distance, n);
+  for (int64_t i = 0; i < n; i++) jumps->weight[i] *= total > 0 ? (float)(1 / total) : 0;
+}
+
+enum status cfm_distill_loss(struct flow *flow, struct tape *tape, const struct flow_batch *batch,
+                             const struct cfm_draw *draw, struct value *y, struct value *hidden,
+                             double total, struct flow_losses *losses) {
+  const struct cfm *cfm = flow->state;
+  struct jumps jumps = gather(tape, batch, draw);
+  const int64_t n = jumps.count * batch->positions;
+  struct head_teacher teacher;
+  const bool was_recording = tape_pause(tape);
+  struct value *state = combine_pick_rows(tape, tape_detach(tape, y), jumps.index, n);
+  run_teacher(flow, tape, batch, &jumps, state, &teacher);
+  tape_resume(tape, was_recording);
+  struct head_distill_result result = {
+      .loss = arena_take_zeroed(tape->records, (size_t)n * sizeof(double)),
+      .distance = arena_take_zeroed(tape->records, (size_t)n * sizeof(double))};
+  head_distill_forward(
+      tape, &result, combine_pick_rows(tape, hidden, jumps.index, n),
+      &(struct head){.vocab = flow->vocab, .w = cfm->model.output, .weight = jumps.weight},
+      &teacher);
+  settle(flow, &jumps, &result, n, total, losses);
+  return tape->status;
+}

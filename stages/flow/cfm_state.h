@@ -1,0 +1,84 @@
+/* What the files of the categorical flow formulation (cfm*.c) share.
+ *
+ * The state of the flow lives in R^V, but the network only sees its image under the table E [V, d]:
+ * y = (1 - alpha) g + alpha E[c] with g ~ N(0, E'E). So noise is drawn in d dimensions through the
+ * Cholesky factor L of E'E, and every state, teacher and sampler carries d numbers a position
+ * (docs/decisions: the noise never exists in V dimensions). Letters: B rows, T positions, d table
+ * width, V vocabulary.
+ */
+#ifndef STAGES_FLOW_CFM_STATE_H
+#define STAGES_FLOW_CFM_STATE_H
+
+#include <stdint.h>
+
+#include "stages/flow/cfm_schedule.h"
+#include "stages/flow/flow.h"
+#include "stages/model/layers/head.h"
+#include "stages/model/networks/cfm_transformer.h"
+
+enum { CFM_TILE_ROWS = 256 };
+
+/* One network with its tables. */
+struct cfm_model {
+  struct cfm_transformer network;
+  struct param *table;  /* [V, d] input table E, sliced */
+  struct param *output; /* [V, width] rows of the output head, sliced */
+};
+
+struct cfm {
+  struct cfm_model model;
+  struct cfm_model teacher; /* distillation: the frozen base */
+  struct param *factor;     /* [d, d] derived: L; its data are d x d elements */
+  struct cfm_schedule schedule;
+  int64_t width;        /* d */
+  double *exact;        /* [d, d] L in double, as the last prepare left it */
+  double *square;       /* [d, d] scratch */
+  float *tile;          /* [CFM_TILE_ROWS, d] scratch */
+  struct arena scratch; /* of the Gram matrix; its memory is the run's */
+};
+
+/* What is drawn for one row. */
+struct cfm_row {
+  double from, to; /* alpha_s and alpha_t; equal on the diagonal */
+  bool jump;       /* off the diagonal (distillation) */
+  int64_t prefix;  /* positions given clean */
+  int64_t covered; /* positions after it that the loss covers */
+};
+
+/* What is drawn for a batch; arrays in the tape's records arena. */
+struct cfm_draw {
+  struct cfm_row *rows; /* [B] */
+  double *from, *to;    /* [B] the rows' times again */
+  float *weight;        /* [B * T] 1 where the loss on the diagonal covers the position, else 0 */
+  float *jump_weight;   /* [B * T] the same of rows off the diagonal */
+};
+
+/* Draws one row, or all of a batch: functions of (seed, sample, step, stratum). Local. */
+struct cfm_row cfm_draw_row(const struct flow *flow, const struct flow_batch *batch, int64_t row);
+struct cfm_draw cfm_draw(const struct flow *flow, const struct flow_batch *batch,
+                         struct tape *tape);
+
+/* y[B * T, d] = (1 - alpha) L eta + alpha E[tokens], alpha = from[b], or 1 in the prefix. Gradients
+ * flow into the table and the factor. Collective over the vocabulary group. */
+struct value *cfm_noisy(const struct flow *flow, struct tape *tape, const struct flow_batch *batch,
+                        const struct cfm_draw *draw);
+
+/* Hidden states for the head: the network on the normalised state y. Local. */
+struct value *cfm_hidden(struct tape *tape, const struct cfm_model *model, struct value *y,
+                         const double *from, const double *to, int64_t batch, int64_t positions);
+
+/* In place: weight[i] *= (||q - p||^2 + c)^-r, the adaptive weight, from that squared distance.
+ * Local. */
+void cfm_adapt(const struct flow *flow, float *weight, const double *distance, int64_t count);
+
+/* The distillation part of the objective: rows off the diagonal against a two-step teacher.
+ * Collective over the vocabulary group. */
+enum status cfm_distill_loss(struct flow *flow, struct tape *tape, const struct flow_batch *batch,
+                             const struct cfm_draw *draw, struct value *y, struct value *hidden,
+                             double total, struct flow_losses *losses);
+
+/* flow_kind.sample of the formulation. */
+enum status cfm_sample(struct flow *flow, struct tape *tape, const struct flow_request *request,
+                       int32_t *tokens);
+
+#endif
