@@ -2,6 +2,7 @@
 #
 #   MODE   fast (default) | debug | asan          CC   gcc | clang (sets the C++ compiler too)
 #   BUILD  where everything is built              NP   ranks of the main job
+#   WERROR=1  warnings are errors                 V=1  print whole commands
 #   CORPUS text for the main job                  TESTS  only tests whose path contains this
 
 MODE ?= fast
@@ -19,7 +20,7 @@ LAYERS := pipeline sharding monitoring stages
 PROGRAMS := millrace millrace-stage millrace-report
 
 # --- flags ------------------------------------------------------------------------------------
-WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wundef
+WARNINGS := $(if $(WERROR),-Werror) -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wundef
 C_WARNINGS := $(WARNINGS) -Wstrict-prototypes -Wmissing-prototypes -Wvla-larger-than=0
 ifneq ($(findstring clang,$(CC)),)
   C_WARNINGS := $(filter-out -Wvla-larger-than=0,$(C_WARNINGS))
@@ -76,11 +77,11 @@ FUZZ_SOURCES := $(wildcard tests/fuzz/*.c)
 all: $(addprefix $(OUT)/,$(PROGRAMS)) ## build the programs
 
 run: deps ## the main job: train and compare four models on real text
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory -j2 all
 	@CORPUS='$(CORPUS)' NP='$(NP)' OUT='$(OUT)' jobs/demo.sh
 
 test: deps ## unit, gradient, property, parallel, golden, stage and fault tests
-	@$(MAKE) --no-print-directory test-programs
+	@$(MAKE) --no-print-directory -j2 test-programs
 	@OUT='$(OUT)' tests/run $(if $(TESTS),$(foreach t,$(TEST_PROGRAMS) $(TEST_SCRIPTS),$(if $(findstring $(TESTS),$t),$t)),$(TEST_PROGRAMS) $(TEST_SCRIPTS))
 
 .PHONY: test-programs
