@@ -26,6 +26,7 @@
 #include "pipeline/config/recipe.h"
 
 struct comm;
+struct log;
 struct manifest;
 
 enum { STAGE_PATH_BYTES = 4096 };
@@ -38,6 +39,7 @@ struct stage {
   const char *run_folder;         /* runs/<run> */
   const char *folder;             /* runs/<run>/<node>.partial, writable */
   struct manifest *manifest;      /* of rank 0: the stage adds outputs, facts and timings */
+  struct log *log;                /* what the stage says; silent on all ranks but 0 */
 };
 
 /* Writes the finished folder of the nearest node upstream of one of the kinds (IN_... mask) to

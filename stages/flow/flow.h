@@ -42,6 +42,7 @@ struct flow_batch {
 struct flow_losses {
   double sum[FLOW_PARTS];
   double weight[FLOW_PARTS];
+  double factor[FLOW_PARTS]; /* all 1 when loss() is called; it may set others (0: only reported) */
 };
 
 struct flow_kind {

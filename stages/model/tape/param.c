@@ -96,6 +96,7 @@ void param_slice(struct param *param, int64_t begin, int64_t count) {
   assert(begin >= 0 && count >= 0 && begin + count <= param->rows);
   param->row_begin = begin;
   param->row_count = count;
+  param->sliced = true;
 }
 
 static enum dtype sum_dtype(enum dtype element) {

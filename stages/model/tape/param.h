@@ -46,8 +46,11 @@ struct param {
                    initial value, no optimizer state and no place in checkpoints or counts */
 
   int64_t row_begin, row_count; /* rows held here; all of them unless sliced */
+  bool sliced;                  /* rows are cut over the vocabulary group: param_slice was called */
   void *data;                   /* [row_count, cols] in param_dtype() */
   void *gradient;               /* [row_count, cols] in the sum type, or NULL */
+  void **member_gradients;      /* sliced, in training: where the gradient of the tokens of each
+                                   member of the group is added; see param_member_gradient */
   int pending;                  /* uses recorded whose backward has not run yet */
 };
 
@@ -78,8 +81,15 @@ struct param *params_add_vector(struct params *params, int64_t count, enum param
     __attribute__((format(printf, 5, 6)));
 
 /* Restricts a table (or a [V, 1] column of vocabulary biases) to rows [begin, begin + count) on
- * this rank. Local. */
+ * this rank; also called when a group of one holds all rows. Local. */
 void param_slice(struct param *param, int64_t begin, int64_t count);
+
+/* Where a layer adds the gradient of a sliced parameter that comes from the tokens of member
+ * `member` of the vocabulary group. Training keeps members apart, so that sums have the same bits
+ * for every group size (sharding/gradients.h); elsewhere it is `gradient` for all. Local. */
+static inline void *param_member_gradient(const struct param *param, int64_t member) {
+  return param->member_gradients ? param->member_gradients[member] : param->gradient;
+}
 
 /* The type of a parameter's array when activations have the type `element`: vectors have the sum
  * type (F64 for F64, else F32), everything else the element type. Gradients always have the sum
