@@ -55,10 +55,10 @@ struct value *t5_encoder_forward(struct tape *tape, const struct t5_encoder *net
  * a feed-forward kind other than relu and gated-gelu. */
 enum status t5_config_read(struct t5_config *config, const char *path);
 
-/* Fills bound parameters from a Hugging Face model.safetensors: F32, F16 or BF16, converted to
- * `element`. Decoder weights are passed over. Local. MISMATCH names a tensor that is missing, has
- * another shape or is not known; DAMAGED as safetensors_open. */
-enum status t5_encoder_load(const struct t5_encoder *net, const struct params *params,
-                            enum dtype element, const char *path);
+/* Fills the bound parameters of a set that holds one encoder from a Hugging Face
+ * model.safetensors: F32, F16 or BF16, converted to `element`. Decoder weights are passed over.
+ * Local. MISMATCH names a tensor that is missing, has another shape or is not known; DAMAGED as
+ * safetensors_open. */
+enum status t5_encoder_load(const struct params *params, enum dtype element, const char *path);
 
 #endif

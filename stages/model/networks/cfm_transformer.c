@@ -1,0 +1,107 @@
+/* Letters: n rows, d state width, D width, C condition width. */
+#include "stages/model/networks/cfm_transformer.h"
+
+#include <stdio.h>
+
+#include "stages/model/layers/combine.h"
+#include "stages/model/layers/feedforward.h"
+#include "stages/model/layers/linear.h"
+#include "stages/model/layers/modulate.h"
+#include "stages/model/layers/rmsnorm.h"
+#include "stages/model/networks/sequence.h"
+
+static const double epsilon = 1e-6;
+
+static void declare_block(struct cfm_block *block, struct params *params,
+                          const struct cfm_transformer_config *config, int64_t layer) {
+  char prefix[PARAM_NAME_BYTES];
+  const int64_t width = config->width;
+  const int64_t hidden = config->feedforward ? config->feedforward : swiglu_hidden(width);
+  const struct self_attention_options attention = {
+      .width = width, .heads = config->heads, .epsilon = epsilon};
+  block->modulation = params_add_matrix(params, 6 * width, config->condition, PARAM_ZERO, 0,
+                                        "blocks.%lld.modulation.weight", (long long)layer);
+  block->modulation_bias = params_add_vector(params, 6 * width, PARAM_ZERO, 0,
+                                             "blocks.%lld.modulation.bias", (long long)layer);
+  snprintf(prefix, sizeof prefix, "blocks.%lld.attn", (long long)layer);
+  self_attention_declare(&block->attention, params, &attention, prefix);
+  snprintf(prefix, sizeof prefix, "blocks.%lld.mlp", (long long)layer);
+  swiglu_declare(&block->mlp, params, width, hidden, false, prefix);
+}
+
+void cfm_transformer_declare(struct cfm_transformer *net, struct params *params,
+                             const struct cfm_transformer_config *config) {
+  const int64_t width = config->width;
+  *net = (struct cfm_transformer){.config = *config};
+  net->blocks = arena_take(params->arena, (size_t)config->depth * sizeof *net->blocks);
+  net->input = params_add_matrix(params, width, config->state_width, PARAM_XAVIER_UNIFORM, 1,
+                                 "input.weight");
+  net->input_bias = params_add_vector(params, width, PARAM_ZERO, 0, "input.bias");
+  scalar_embedder_declare(&net->from, params, config->condition, "s_embedder");
+  scalar_embedder_declare(&net->span, params, config->condition, "span_embedder");
+  for (int64_t i = 0; i < config->depth; i++) declare_block(&net->blocks[i], params, config, i);
+  net->final_modulation = params_add_matrix(params, 2 * width, config->condition, PARAM_ZERO, 0,
+                                            "final.modulation.weight");
+  net->final_modulation_bias =
+      params_add_vector(params, 2 * width, PARAM_ZERO, 0, "final.modulation.bias");
+}
+
+/* The i-th chunk of a modulation vector. */
+static struct value *chunk(struct tape *tape, struct value *modulation, int64_t width, int64_t i) {
+  return tape_columns(tape, modulation, i * width, width);
+}
+
+/* modulate(norm(h)) by chunks first (shift) and first + 1 (scale). */
+static struct value *modulated_norm(struct tape *tape, struct value *h, struct value *modulation,
+                                    int64_t first, int64_t positions) {
+  struct value *normed = rmsnorm_forward(tape, h, NULL, 1, epsilon);
+  return modulate_forward(tape, normed, chunk(tape, modulation, h->cols, first),
+                          chunk(tape, modulation, h->cols, first + 1), positions);
+}
+
+struct block_arguments {
+  const struct cfm_block *block;
+  struct sequence sequence;
+  struct value *condition;
+};
+
+static struct value *block_forward(struct tape *tape, const void *arguments, struct value *h) {
+  const struct block_arguments *given = arguments;
+  const struct cfm_block *block = given->block;
+  const int64_t positions = given->sequence.positions, width = h->cols;
+  struct value *m =
+      linear_forward(tape, given->condition, block->modulation, block->modulation_bias);
+  struct value *branch = self_attention_forward(
+      tape, &block->attention, modulated_norm(tape, h, m, 0, positions), &given->sequence);
+  h = modulate_gate(tape, h, branch, chunk(tape, m, width, 2), positions);
+  branch = swiglu_forward(tape, &block->mlp, modulated_norm(tape, h, m, 3, positions));
+  return modulate_gate(tape, h, branch, chunk(tape, m, width, 5), positions);
+}
+
+/* c[batch, C] of both times. */
+static struct value *condition(struct tape *tape, const struct cfm_transformer *net,
+                               const double *alpha_s, const double *alpha_t, int64_t batch) {
+  double *span = tape_save(tape, (size_t)batch * sizeof *span);
+  for (int64_t b = 0; span && b < batch; b++) span[b] = alpha_t[b] - alpha_s[b];
+  struct value *from = scalar_embedder_forward(tape, &net->from, alpha_s, batch);
+  struct value *sum =
+      combine_add(tape, from, scalar_embedder_forward(tape, &net->span, span, batch));
+  return feedforward_activation(tape, sum, ACTIVATION_SILU);
+}
+
+struct value *cfm_transformer_forward(struct tape *tape, const struct cfm_transformer *net,
+                                      struct value *y, const double *alpha_s, const double *alpha_t,
+                                      int64_t batch, int64_t positions) {
+  struct value *c = condition(tape, net, alpha_s, alpha_t, batch);
+  struct value *h = linear_forward(tape, y, net->input, net->input_bias);
+  struct block_arguments arguments = {.sequence = sequence_full(tape, batch, 0, positions),
+                                      .condition = c};
+  for (int64_t i = 0; i < net->config.depth; i++) {
+    arguments.block = &net->blocks[i];
+    h = net->config.recompute
+            ? tape_checkpoint(tape, block_forward, &arguments, sizeof arguments, h, &c, 1)
+            : block_forward(tape, &arguments, h);
+  }
+  struct value *m = linear_forward(tape, c, net->final_modulation, net->final_modulation_bias);
+  return modulated_norm(tape, h, m, 0, positions);
+}
