@@ -33,6 +33,18 @@ struct attention_shape {
   bool has_bias; /* bias[H, Tq + Tk - 1] (sum): added to the score at offset key - query + Tq - 1 */
 };
 
+/* A tile of student and teacher logits, [n, v] each, and of each row the log-sum-exps of the
+ * teachers and the share of the first (all sum type, borrowed). */
+struct distill_tile {
+  const void *logits, *first, *second;
+  const void *first_lse, *second_lse, *omega;
+};
+
+/* What distill_tile_statistics makes, [n] each (sum type, borrowed). */
+struct distill_statistics {
+  void *maximum, *sum, *square, *cross, *entropy, *linear, *agreement;
+};
+
 struct kernels {
   const char *name;
   enum dtype element; /* F64, F32 or BF16 */

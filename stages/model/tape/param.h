@@ -33,6 +33,19 @@ enum param_kind {
   PARAM_TOKENS  /* a few learned rows ([1, rows, cols] in checkpoints): element type; not Muon */
 };
 
+struct param;
+
+/* Takes the gradient of a sliced table in finished pieces, so that the whole of it need not exist
+ * beside the sums (sharding/gradients.h, gradients_give). */
+struct param_sink {
+  void *context; /* borrowed */
+  /* Rows [first, first + count), counted from row_begin, of the contribution of the tokens of
+   * member `member` (sum type). Called instead of adding to param_member_gradient when the
+   * parameter has one use; members in order, each row once for each. */
+  void (*give)(void *context, struct param *param, int64_t member, int64_t first, int64_t count,
+               const void *values);
+};
+
 struct param {
   char name[PARAM_NAME_BYTES]; /* as in checkpoints: "blocks.0.attn.qkv.weight" */
   enum param_kind kind;
@@ -51,7 +64,9 @@ struct param {
   void *gradient;               /* [row_count, cols] in the sum type, or NULL */
   void **member_gradients;      /* sliced, in training: where the gradient of the tokens of each
                                    member of the group is added; see param_member_gradient */
-  int pending;                  /* uses recorded whose backward has not run yet */
+  const struct param_sink *sink; /* borrowed; NULL: gradients are added where the above say */
+  int uses;                      /* recorded since the gradient was last complete */
+  int pending;                   /* of these, those whose backward has not run yet */
 };
 
 struct params {

@@ -65,12 +65,17 @@ void *tape_save(struct tape *tape, size_t bytes) {
   return arena_take(tape->arena, bytes);
 }
 
+static void count_use(struct param *param) {
+  param->uses++;
+  param->pending++;
+}
+
 void *tape_record(struct tape *tape, const struct record_kind *kind, size_t bytes,
                   struct param *const *params, int count) {
   assert(count <= TAPE_RECORD_PARAMS && bytes >= sizeof(struct record));
   const bool counts = (tape->recording && !tape->replaying) || tape->counting;
   for (int i = 0; counts && i < count; i++)
-    if (params[i]) params[i]->pending++;
+    if (params[i]) count_use(params[i]);
   if (!tape->recording) return NULL;
   struct record *record = arena_take_zeroed(tape->records, bytes);
   record->kind = kind;
@@ -98,7 +103,9 @@ void *tape_gradient(struct tape *tape, struct value *value, bool *add) {
 static void finish_params(struct tape *tape, const struct record *record) {
   for (int i = 0; i < TAPE_RECORD_PARAMS; i++) {
     struct param *param = record->params[i];
-    if (param && --param->pending == 0 && tape->ready) tape->ready(tape->ready_context, param);
+    if (!param || --param->pending > 0) continue;
+    param->uses = 0;
+    if (tape->ready) tape->ready(tape->ready_context, param);
   }
 }
 
