@@ -1,7 +1,8 @@
 /* The folder of a node: runs/<name>/<node>, called <node>.partial while it is being written.
  *
- * `.partial` holds a file `fingerprint`: what it was begun for (options and inputs). It is reused
- * only by the same fingerprint. Publishing verifies the outputs, writes the manifest, renames and
+ * `.partial` holds a file `fingerprint`: what it was begun for (options and inputs), a text of any
+ * length. It is reused only by the same fingerprint, and the file stays in the published folder,
+ * where the driver compares it to find what has changed; it is not one of the outputs. Publishing verifies the outputs, writes the manifest, renames and
  * flushes the parent; an older finished folder of the same node gives way in the same move.
  */
 #ifndef PIPELINE_ARTEFACT_RUN_FOLDER_H
@@ -12,6 +13,8 @@
 
 #include "pipeline/artefact/manifest.h"
 #include "pipeline/base/error.h"
+
+#define RUN_FOLDER_FINGERPRINT "fingerprint"
 
 struct run_folder {
   char path[PATH_MAX];    /* finished */
