@@ -4,6 +4,7 @@
 #ifndef PIPELINE_ARTEFACT_MANIFEST_H
 #define PIPELINE_ARTEFACT_MANIFEST_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -11,6 +12,7 @@
 #include "pipeline/artefact/scalars.h"
 #include "pipeline/base/error.h"
 #include "pipeline/base/hash.h"
+#include "pipeline/base/text.h"
 
 #define MANIFEST_NAME "manifest.json"
 enum { MANIFEST_VERSION = 1 };
@@ -38,6 +40,7 @@ struct manifest {
   struct manifest_output *outputs;
   struct scalars facts;   /* what readers need to know: rows, vocabulary, tokenizer hash ... */
   struct scalars timings; /* seconds by name */
+  struct scalars state;   /* of a checkpoint: step, schedules, counts */
 };
 
 /* Replaces an owned string member by a copy. Local. ENVIRONMENT when memory is out. */
@@ -52,9 +55,9 @@ enum status manifest_add_output(struct manifest *manifest, const char *path, str
 /* Hashes the file folder/path and adds it: for outputs not written through a sink. Local. */
 enum status manifest_add_file(struct manifest *manifest, const char *folder, const char *path);
 
-/* An output of its own beside the file it describes ("PATH.done"), so that files written by many
- * ranks or by an earlier start are found again; manifest_collect adds all of a folder (sorted) and
- * manifest_forget removes the side files. Local. WRITE, DAMAGED. */
+/* A description of one output beside the file it describes ("PATH.done"), so that files written by
+ * many ranks or by an earlier start are found again; manifest_collect adds all of a folder (sorted)
+ * and manifest_forget removes the side files. Local. WRITE, DAMAGED. */
 enum status manifest_write_done(const char *folder, const char *path, const struct blocks *blocks);
 bool manifest_is_done(const char *folder, const char *path);
 enum status manifest_collect(struct manifest *manifest, const char *folder);
@@ -67,13 +70,24 @@ enum status manifest_write(struct manifest *manifest, const char *folder);
  * when it cannot be understood (file, line, key). */
 enum status manifest_read(struct manifest *manifest, const char *folder);
 
+/* To and from the text of the file; `where` is for messages. Local. DAMAGED as manifest_read. */
+enum status manifest_format(struct text *text, struct manifest *manifest);
+enum status manifest_parse(struct manifest *manifest, const char *bytes, size_t count,
+                           const char *where);
+
 /* Compares the folder with its manifest: all sizes first, then (with `hashes`) every block. Local.
  * DAMAGED names the file and the block; nothing else is changed. */
 enum status manifest_verify(const struct manifest *manifest, const char *folder, bool hashes);
 
 /* The identity of the finished node: a hash of kind, configuration, inputs and outputs; not of
  * world, build, timings or facts. Local. */
-void manifest_identity(char hex[HASH_HEX_BYTES], const struct manifest *manifest);
+enum status manifest_identity(char hex[HASH_HEX_BYTES], struct manifest *manifest);
+
+/* Puts outputs in the order of their paths. Local. */
+void manifest_sort(struct manifest *manifest);
+
+/* folder/name. Local. MISMATCH when too long. */
+enum status manifest_join(char path[PATH_MAX], const char *folder, const char *name);
 
 /* The output called `path`, or NULL. Borrowed. Local. */
 const struct manifest_output *manifest_find(const struct manifest *manifest, const char *path);

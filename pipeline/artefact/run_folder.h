@@ -23,9 +23,10 @@ struct run_folder {
 };
 
 enum run_folder_start {
-  RUN_FOLDER_FRESH,    /* nothing was there */
-  RUN_FOLDER_RESUMED,  /* a .partial of the same fingerprint was kept */
-  RUN_FOLDER_DISCARDED /* a .partial of another fingerprint was removed: say so */
+  RUN_FOLDER_FRESH,     /* nothing was there */
+  RUN_FOLDER_RESUMED,   /* a .partial of the same fingerprint was kept */
+  RUN_FOLDER_DISCARDED, /* a .partial of another fingerprint was removed: say so */
+  RUN_FOLDER_FINISHED   /* a publication that had been cut short was completed: nothing to do */
 };
 
 /* Names the folders of a node; creates nothing. Local. MISMATCH when the path is too long. */

@@ -43,8 +43,10 @@ const struct scalar *scalars_find(const struct scalars *scalars, const char *nam
 /* To and from a JSON object. `where` is for messages. The returned object is new. Local. DAMAGED
  * for anything but integers, reals and strings. */
 enum status scalars_to_json(struct json_t **object, const struct scalars *scalars);
-enum status scalars_from_json(struct scalars *scalars, const struct json_t *object,
-                              const char *where);
+enum status scalars_from_json(struct scalars *scalars, struct json_t *object, const char *where);
+
+/* Adds copies of all of `from` to `to`. Local. ENVIRONMENT when memory is out. */
+enum status scalars_copy(struct scalars *to, const struct scalars *from);
 
 void scalars_free(struct scalars *scalars);
 

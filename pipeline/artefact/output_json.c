@@ -1,0 +1,89 @@
+#include "pipeline/artefact/output_json.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "pipeline/base/text.h"
+
+enum { DIGITS = 16 };
+
+static enum status format_hashes(struct text *text, const struct blocks *blocks) {
+  TRY(text_add(text, ""));
+  for (int64_t i = 0; i < blocks->count; i++)
+    TRY(text_format(text, "%016llx", (unsigned long long)blocks->hashes[i]));
+  return STATUS_OK;
+}
+
+enum status output_json_make(json_t **object, const char *path, const struct blocks *blocks) {
+  struct text text = {0};
+  const enum status status = format_hashes(&text, blocks);
+  *object = status == STATUS_OK ? json_pack("{s:s, s:I, s:I, s:I, s:s}", "path", path, "bytes",
+                                            (json_int_t)blocks->file_bytes, "first_bytes",
+                                            (json_int_t)blocks->first_bytes, "block_bytes",
+                                            (json_int_t)blocks->block_bytes, "blocks", text.bytes)
+                                : NULL;
+  text_free(&text);
+  TRY(status);
+  CHECK(*object, STATUS_ENVIRONMENT, "out of memory, or the path '%s' is not UTF-8", path);
+  return STATUS_OK;
+}
+
+static bool parse_hash(uint64_t *hash, const char *digits) {
+  *hash = 0;
+  for (int i = 0; i < DIGITS; i++) {
+    const char *known = "0123456789abcdef", *found = strchr(known, digits[i]);
+    if (!digits[i] || !found) return false;
+    *hash = *hash << 4 | (uint64_t)(found - known);
+  }
+  return true;
+}
+
+static enum status get_size(const json_t *object, const char *key, uint64_t *value,
+                            const char *where) {
+  const json_t *item = json_object_get(object, key);
+  CHECK(json_is_integer(item) && json_integer_value(item) >= 0, STATUS_DAMAGED,
+        "'%s': an output has no size '%s'", where, key);
+  *value = (uint64_t)json_integer_value(item);
+  return STATUS_OK;
+}
+
+/* Paths stay inside the folder. */
+static bool is_inside(const char *path) {
+  return path[0] && path[0] != '/' && strcmp(path, "..") != 0 && strncmp(path, "../", 3) != 0 &&
+         !strstr(path, "/../");
+}
+
+static enum status get_shape(const json_t *object, struct blocks *blocks, const char *where) {
+  TRY(get_size(object, "bytes", &blocks->file_bytes, where));
+  TRY(get_size(object, "first_bytes", &blocks->first_bytes, where));
+  TRY(get_size(object, "block_bytes", &blocks->block_bytes, where));
+  CHECK(blocks->block_bytes, STATUS_DAMAGED, "'%s': blocks of 0 bytes", where);
+  return STATUS_OK;
+}
+
+enum status output_json_read(const json_t *object, const char **path, struct blocks *blocks,
+                             const char *where) {
+  struct blocks made = {0};
+  *path = json_string_value(json_object_get(object, "path"));
+  const char *digits = json_string_value(json_object_get(object, "blocks"));
+  CHECK(*path && digits && is_inside(*path), STATUS_DAMAGED,
+        "'%s': an output has no 'blocks', or no 'path' inside the folder", where);
+  TRY(get_shape(object, &made, where));
+  const size_t length = strlen(digits);
+  enum status status = STATUS_OK;
+  for (size_t at = 0; at + DIGITS <= length && status == STATUS_OK; at += DIGITS) {
+    uint64_t hash;
+    status = parse_hash(&hash, digits + at)
+                 ? blocks_add_hash(&made, hash)
+                 : error_raise(STATUS_DAMAGED, __FILE__, __LINE__, __func__,
+                               "'%s': output '%s' has a hash that is no number", where, *path);
+  }
+  const bool complete = (size_t)made.count * DIGITS == length &&
+                        (!made.first_bytes || made.count == blocks_expected(&made));
+  *blocks = made;
+  TRY(status);
+  CHECK(complete, STATUS_DAMAGED, "'%s': output '%s' lists %lld hashes, its size needs others",
+        where, *path, (long long)made.count);
+  return STATUS_OK;
+}
