@@ -106,9 +106,10 @@ enum status comm_alltoallv(struct comm *comm, void *received, const int64_t *rec
 enum status comm_send(struct comm *comm, const void *data, int64_t bytes, int peer);
 enum status comm_receive(struct comm *comm, void *data, int64_t bytes, int peer);
 
-/* Sends to and receives from the same peer, which does likewise. Local (paired). */
-enum status comm_exchange(struct comm *comm, int peer, struct comm_part received,
-                          struct comm_part sent);
+/* Sends to rank `to` and receives from rank `from` at once. A part of 0 bytes sends nothing. Local
+ * (paired). */
+enum status comm_exchange(struct comm *comm, int to, struct comm_part sent, int from,
+                          struct comm_part received);
 
 /* Returns when every rank has called it. Collective. */
 enum status comm_barrier(struct comm *comm);

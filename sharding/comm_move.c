@@ -128,10 +128,10 @@ enum status comm_receive(struct comm *comm, void *data, int64_t bytes, int peer)
   return STATUS_OK;
 }
 
-enum status comm_exchange(struct comm *comm, int peer, struct comm_part received,
-                          struct comm_part sent) {
+enum status comm_exchange(struct comm *comm, int to, struct comm_part sent, int from,
+                          struct comm_part received) {
   const double started = comm_enter(comm, "exchange", sent.bytes);
-  TRY(comm_transfer(comm, peer, sent, peer, received));
+  TRY(comm_transfer(comm, to, sent, from, received));
   comm_leave(comm, started);
   return STATUS_OK;
 }

@@ -12,12 +12,15 @@
  *
  * Replicated tensors have one contributor a micro step, this rank: member is 0. For a tensor cut
  * over the vocabulary group each rank adds, to its own rows, the contributions of the tokens of
- * every member r, kept apart: member is r in [0, group.size). At micro step j member r's tokens are
+ * every member r, one member after the other: gradients_done(g, tensor, r) comes before
+ * gradients_at(g, tensor, r + 1), for r in [0, group.size). At micro step j member r's tokens are
  * micro-shard (first of member r) + j.
  *
- * Canonical mode keeps a stack of tree_depth(micro steps) buffers and one working buffer and adds
- * along the tree over micro-shard ids: the same bits for every admissible number of ranks and every
- * group size. Fast mode adds into one buffer and lets MPI pick the order over ranks.
+ * Canonical mode keeps a stack of tree_depth(micro steps) buffers (for sliced tensors one of
+ * them for each member; with one micro step, one of tree_depth(members) for all) and a working
+ * buffer, and adds along the tree over micro-shard ids: the same bits for every admissible number
+ * of ranks and every group size. Fast mode adds into one buffer and lets MPI pick the order over
+ * ranks.
  *
  * Gradients are sums over tokens, not means: divide by the true global count in the optimizer.
  */
@@ -36,6 +39,7 @@ struct gradients_tensor {
   int64_t count;             /* elements held by this rank */
   const struct vocab *vocab; /* borrowed; NULL for a replicated tensor. When set, the tensor is
                                 [rows of this member][count / rows], cut over grid.group */
+  bool tiled;                /* contributions come through gradients_give only: no working buffer */
 };
 
 struct gradients; /* opaque: several ways of exchanging stand behind it */
@@ -55,7 +59,7 @@ void gradients_begin(struct gradients *gradients, int64_t j);
 
 /* Where to add this micro step's gradient of a tensor, [count] floats. Zeroed by the first call of
  * a micro step in canonical mode; in fast mode it may hold earlier micro steps: always add. The
- * address may differ from one micro step to the next. Local. */
+ * address may differ from one micro step to the next. Not for tiled tensors. Local. */
 float *gradients_at(struct gradients *gradients, int64_t tensor, int64_t member);
 
 /* Says that nothing more will be added to a tensor in this micro step. In the last micro step the
@@ -64,9 +68,9 @@ float *gradients_at(struct gradients *gradients, int64_t tensor, int64_t member)
 enum status gradients_done(struct gradients *gradients, int64_t tensor, int64_t member);
 
 /* As adding `values` to elements [first, first + count) of a tensor, all of them final, without a
- * working buffer: for tiles of a vocabulary table that are complete when made. Elements given this
- * way are not taken through gradients_at in the same micro step; each is given exactly once.
- * Local; gradients_done follows after the last piece. */
+ * working buffer: for tiles of a vocabulary table that are complete when made. A tensor given this
+ * way is not taken through gradients_at in the same micro step, and each of its elements is given
+ * exactly once. Local; gradients_done follows after the last piece. */
 void gradients_give(struct gradients *gradients, int64_t tensor, int64_t member, int64_t first,
                     int64_t count, const float *values);
 

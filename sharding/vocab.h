@@ -31,6 +31,7 @@
 #include "sharding/comm.h"
 #include "sharding/split.h"
 
+/* A group has at most VOCAB_SLICES_MAX members. */
 enum { VOCAB_SLICES_MAX = 256, VOCAB_ROW_BLOCK = 16 };
 
 struct vocab {
@@ -43,7 +44,7 @@ struct vocab {
 };
 
 /* Cuts V rows into slices and the slices over the group. Local. MISMATCH when `slices` is outside
- * [1, VOCAB_SLICES_MAX] or `size` is not positive. */
+ * [1, VOCAB_SLICES_MAX], less than the members of the group, or `size` is not positive. */
 enum status vocab_init(struct vocab *vocab, struct comm *group, int64_t size, int64_t slices);
 
 static inline int64_t vocab_slices_local(const struct vocab *vocab) {
@@ -84,8 +85,8 @@ struct vocab_statistics {
  * to the larger maximum at each node in double. The arrays hold [slices_local][N] on entry; on
  * return their first N values are the statistics over the whole vocabulary, the same bits on every
  * member and for every group size. log-sum-exp = maximum + log(sum). Takes scratch of
- * N * slices * (number of statistics) doubles from `scratch` and returns it. Collective over the
- * group. */
+ * N * slices * (number of statistics) doubles from `scratch` and returns it; while `scratch`
+ * measures, only that. Collective over the group. */
 enum status vocab_combine(struct vocab *vocab, const struct vocab_statistics *statistics, int64_t N,
                           struct arena *scratch);
 
@@ -105,8 +106,9 @@ enum status vocab_scatter(struct vocab *vocab, float *own, float *partial, const
 
 /* own[i] = the table row of ids[i], i < n, fetched from the member that holds it. `table` are this
  * member's rows [rows][row_bytes], any element type; the result is exact. ids outside [0, V) are
- * MISMATCH, on every member. Takes scratch of about n * (row_bytes + 24) bytes plus the same for
- * what the others ask. Collective over the group. */
+ * DAMAGED, on every member. Takes scratch of about (n + most) * (row_bytes + 16) bytes from
+ * `scratch` and returns it, `most` being the largest n of a member; while `scratch` measures, only
+ * that, for most = n. Collective over the group. */
 enum status vocab_lookup(struct vocab *vocab, void *own, const void *table, const int64_t *ids,
                          int64_t n, int64_t row_bytes, struct arena *scratch);
 

@@ -15,7 +15,8 @@
 #include "sharding/grid.h"
 
 struct zero_tensor {
-  double cost; /* of owning it: bytes of state, or bytes + update FLOP / (FLOP per byte) */
+  double cost; /* of owning it, the same on every rank: bytes of state, or bytes + update FLOP /
+                  (FLOP per byte) */
   bool sliced;
 };
 
@@ -26,13 +27,19 @@ struct zero {
   bool *sliced; /* [tensors] */
 };
 
-/* owner[i] for `count` costs on `ranks` ranks: the dearest first, each to the rank with the least
- * so far (ties: lower index, lower rank). Same result everywhere. Takes scratch from `scratch` and
- * returns it. Local. */
-void zero_assign(int *owner, const double *costs, int64_t count, int ranks, struct arena *scratch);
+struct zero_cost {
+  double cost;
+  int64_t tensor;
+};
 
-/* Picks owners: sliced tensors over `across`, the others over the world. The arrays of `zero` are
- * taken from `arena`. Local. */
+/* owner[items[i].tensor] for `count` items on `ranks` ranks: the dearest first, each to the rank
+ * with the least load so far (ties: lower tensor, lower rank). Adds the costs to `loads`[ranks];
+ * sorts `items`. Same result everywhere. Local. */
+void zero_assign(int *owner, struct zero_cost *items, int64_t count, double *loads, int ranks);
+
+/* Picks owners: sliced tensors over `across`, then the others over the world so that the sum of
+ * both is level. The arrays of `zero` are taken from `arena`; while it measures, only that. Local.
+ */
 enum status zero_init(struct zero *zero, struct grid *grid, const struct zero_tensor *tensors,
                       int64_t count, struct arena *arena);
 

@@ -112,8 +112,8 @@ static void sends_and_exchanges(struct parallel_test *test) {
   unsigned char other[COUNT] = {0};
   if (peer < comm.size) {
     fill(bytes, COUNT, comm.rank);
-    parallel_ok(test, comm_exchange(&comm, peer, (struct comm_part){other, 400 * (peer + 1)},
-                                    (struct comm_part){bytes, 400 * (comm.rank + 1)}));
+    parallel_ok(test, comm_exchange(&comm, peer, (struct comm_part){bytes, 400 * (comm.rank + 1)},
+                                    peer, (struct comm_part){other, 400 * (peer + 1)}));
     parallel_expect(test, bytes_from(other, 400 * (peer + 1), peer));
   }
   parallel_ok(test, comm_barrier(&comm));

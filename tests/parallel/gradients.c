@@ -1,0 +1,221 @@
+/* np: 1 2 3 4 */
+#include <math.h>
+#include <string.h>
+
+#include "sharding/gradients.h"
+#include "sharding/tree.h"
+#include "tests/common/parallel.h"
+
+/* A toy model: four replicated tensors, one of which never gets a gradient, a table taken through
+ * gradients_at and a table given in tiles. Every contribution is a function of (micro-shard,
+ * tensor, element), so that the sums are known. */
+enum {
+  TENSORS = 6,
+  UNTOUCHED = 3,
+  TABLE = 4,
+  TILED = 5,
+  V = 100,
+  C = 5,
+  SLICES = 4,
+  SHARDS_MAX = 16
+};
+
+static const int64_t sizes[TENSORS] = {7, 1000, 1, 33, V *C, V *C};
+
+static float contribution(int64_t shard, int64_t tensor, int64_t i) {
+  const float value = (float)((shard * 41 + tensor * 17 + i * 7) % 97 - 48);
+  return value / (float)(3 + (shard + i) % 11) * (i % 5 ? 1.0f : 300.0f);
+}
+
+static float expected(int64_t shards, int64_t tensor, int64_t i) {
+  float leaves[SHARDS_MAX];
+  for (int64_t s = 0; s < shards; s++)
+    leaves[s] = tensor == UNTOUCHED ? 0.0f : contribution(s, tensor, i);
+  return tree_sum_floats(leaves, 1, shards);
+}
+
+struct toy {
+  struct grid grid;
+  struct vocab vocab;
+  struct zero zero;
+  struct gradients_tensor tensors[TENSORS];
+  struct gradients *gradients;
+  struct arena arena;
+  int64_t base; /* first element of this rank's rows of a table */
+};
+
+static void describe(struct toy *toy) {
+  toy->base = toy->vocab.rows.begin * C;
+  for (int i = 0; i < TENSORS; i++) toy->tensors[i] = (struct gradients_tensor){.count = sizes[i]};
+  for (int i = TABLE; i <= TILED; i++)
+    toy->tensors[i] = (struct gradients_tensor){
+        .count = split_count(toy->vocab.rows) * C, .vocab = &toy->vocab, .tiled = i == TILED};
+}
+
+static enum status make(struct toy *toy, struct arena *arena, bool owners) {
+  struct zero_tensor costs[TENSORS];
+  for (int i = 0; i < TENSORS; i++)
+    costs[i] = (struct zero_tensor){(double)sizes[i], toy->tensors[i].vocab != NULL};
+  TRY(zero_init(&toy->zero, &toy->grid, costs, TENSORS, arena));
+  return gradients_init(&toy->gradients, &toy->grid, owners ? &toy->zero : NULL, toy->tensors,
+                        TENSORS, arena);
+}
+
+static void open_toy(struct parallel_test *test, struct toy *toy,
+                     const struct grid_options *options, bool owners) {
+  parallel_ok(test, grid_init(&toy->grid, test->world, options));
+  parallel_ok(test, vocab_init(&toy->vocab, &toy->grid.group, V, SLICES));
+  describe(toy);
+  arena_measure(&toy->arena, "test");
+  parallel_ok(test, make(toy, &toy->arena, owners));
+  parallel_ok(test, arena_init(&toy->arena, "test", toy->arena.peak));
+  parallel_ok(test, make(toy, &toy->arena, owners));
+}
+
+static void close_toy(struct toy *toy) {
+  gradients_free(toy->gradients);
+  arena_free(&toy->arena);
+  grid_free(&toy->grid);
+}
+
+static void add_to(struct toy *toy, int64_t tensor, int64_t member, int64_t shard, int64_t base) {
+  float *gradient = gradients_at(toy->gradients, tensor, member);
+  for (int64_t i = 0; i < toy->tensors[tensor].count; i++)
+    gradient[i] += contribution(shard, tensor, base + i);
+}
+
+static void give_tiles(struct toy *toy, int64_t member, int64_t shard) {
+  enum { TILE = 64 };
+  const int64_t count = toy->tensors[TILED].count;
+  for (int64_t first = 0; first < count; first += TILE) {
+    float tile[TILE];
+    const int64_t size = count - first < TILE ? count - first : TILE;
+    for (int64_t i = 0; i < size; i++) tile[i] = contribution(shard, TILED, toy->base + first + i);
+    gradients_give(toy->gradients, TILED, member, first, size, tile);
+  }
+}
+
+static enum status micro_step(struct toy *toy, int64_t j) {
+  const int64_t steps = grid_micro_steps(&toy->grid);
+  const int64_t group_begin = (toy->grid.world->rank - toy->grid.group.rank) * steps;
+  gradients_begin(toy->gradients, j);
+  for (int64_t r = 0; r < toy->grid.group.size; r++) {
+    const int64_t shard = group_begin + r * steps + j;
+    add_to(toy, TABLE, r, shard, toy->base);
+    TRY(gradients_done(toy->gradients, TABLE, r));
+    give_tiles(toy, r, shard);
+    TRY(gradients_done(toy->gradients, TILED, r));
+  }
+  for (int64_t i = 0; i < UNTOUCHED; i++) add_to(toy, i, 0, toy->grid.shards.begin + j, 0);
+  TRY(gradients_done(toy->gradients, 1, 0));
+  return gradients_end(toy->gradients);
+}
+
+static enum status step(struct toy *toy) {
+  for (int64_t j = 0; j < grid_micro_steps(&toy->grid); j++) TRY(micro_step(toy, j));
+  return gradients_finish(toy->gradients);
+}
+
+static bool near(float a, float b) {
+  return fabsf(a - b) <= 1e-3f * (1 + fabsf(b));
+}
+
+static void compare(struct parallel_test *test, struct toy *toy, bool owners) {
+  const bool exact = toy->grid.canonical;
+  for (int64_t t = 0; t < TENSORS; t++) {
+    const float *sum = gradients_sum(toy->gradients, t);
+    const int64_t base = toy->tensors[t].vocab ? toy->base : 0;
+    if (owners && !zero_owns(&toy->zero, t)) continue;
+    for (int64_t i = 0; i < toy->tensors[t].count; i++) {
+      const float wanted = expected(toy->grid.micro_shards, t, base + i);
+      parallel_expect(test,
+                      exact ? memcmp(&sum[i], &wanted, sizeof wanted) == 0 : near(sum[i], wanted));
+    }
+  }
+}
+
+/* Runs two steps (buffers are used again) on every admissible group size. */
+static void run(struct parallel_test *test, int64_t micro_shards, bool canonical, bool owners) {
+  for (int64_t group = 1; group <= test->world->size; group++) {
+    const struct grid_options options = {group, micro_shards, SLICES, canonical};
+    if (grid_check(test->world->size, &options) != STATUS_OK) continue;
+    struct toy toy = {0};
+    open_toy(test, &toy, &options, owners);
+    for (int i = 0; i < 2; i++) {
+      parallel_ok(test, step(&toy));
+      compare(test, &toy, owners);
+    }
+    close_toy(&toy);
+  }
+}
+
+static void canonical_sums(struct parallel_test *test) {
+  const int64_t shards[] = {1, 2, 4, 8, 12, 16};
+  for (size_t i = 0; i < sizeof shards / sizeof *shards; i++) run(test, shards[i], true, false);
+}
+
+static void canonical_sums_at_owners(struct parallel_test *test) {
+  run(test, 4, true, true);
+  run(test, 16, true, true);
+}
+
+static void fast_sums(struct parallel_test *test) {
+  run(test, 12, false, false);
+  run(test, test->world->size, false, true);
+}
+
+/* The norm of a world of one rank, made from the expected sums. */
+static double serial_norm(int64_t shards) {
+  double sum = 0;
+  for (int64_t t = 0; t < TENSORS; t++)
+    for (int64_t i = 0; i < sizes[t]; i++) sum += pow((double)expected(shards, t, i), 2);
+  return sqrt(sum);
+}
+
+/* What one rank finds; every admissible number of ranks must find these bits. */
+#define NORM_OF_ONE_RANK 0x1.80fd115bb5d56p+15
+
+static void norm_has_the_same_bits(struct parallel_test *test) {
+  double first = 0;
+  for (int64_t group = 1; group <= test->world->size; group++)
+    for (int owners = 0; owners < 2; owners++) {
+      const struct grid_options options = {group, 8, SLICES, true};
+      if (grid_check(test->world->size, &options) != STATUS_OK) continue;
+      struct toy toy = {0};
+      double norm = 0, squares[TENSORS] = {0};
+      open_toy(test, &toy, &options, owners);
+      parallel_ok(test, step(&toy));
+      parallel_ok(test, gradients_norm(toy.gradients, &norm, squares));
+      if (first == 0) first = norm;
+      parallel_expect(test, norm == first);
+      parallel_expect(test, squares[UNTOUCHED] == 0 && squares[TABLE] > 0);
+      parallel_expect(test, fabs(norm - serial_norm(8)) < 1e-9 * norm);
+      close_toy(&toy);
+    }
+  if (split_power_of_two(test->world->size)) parallel_expect(test, first == NORM_OF_ONE_RANK);
+}
+
+static void norm_shows_bad_numbers(struct parallel_test *test) {
+  struct toy toy = {0};
+  double norm = 0;
+  const struct grid_options options = {1, test->world->size, 0, false};
+  open_toy(test, &toy, &options, true);
+  gradients_begin(toy.gradients, 0);
+  if (test->world->rank == test->world->size - 1) gradients_at(toy.gradients, 1, 0)[999] = NAN;
+  parallel_ok(test, gradients_end(toy.gradients));
+  parallel_ok(test, gradients_finish(toy.gradients));
+  parallel_ok(test, gradients_norm(toy.gradients, &norm, NULL));
+  parallel_expect(test, isnan(norm));
+  close_toy(&toy);
+}
+
+int main(void) {
+  const struct parallel_case cases[] = {
+      {"R-ELA-3 canonical sums: same bits for 1, 2, 4 ranks, every group size", canonical_sums},
+      {"R-ELA-3 canonical sums at the owners", canonical_sums_at_owners},
+      {"fast sums agree up to rounding, 1 to 4 ranks", fast_sums},
+      {"R-ELA-3 global norm: same bits for every layout", norm_has_the_same_bits},
+      {"R-NUM-1 the norm shows a NaN of one rank", norm_shows_bad_numbers},
+  };
+  return parallel_main(cases, (int)(sizeof cases / sizeof *cases));
+}
