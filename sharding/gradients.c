@@ -35,11 +35,11 @@ static struct gradients_kind plan_kind(struct grid *grid, int kind,
   return plan;
 }
 
-/* A leaf of its own is needed where it is added to an earlier one. */
+/* Leaves of their own, one for each member, are needed where a leaf is added to an earlier one. */
 static float *take_working(const struct grid *grid, const struct gradients_kind *kind,
                            const struct gradients_tensor *tensor, struct arena *arena) {
   if (tensor->tiled || !grid->canonical || kind->leaves == 1) return NULL;
-  return arena_take(arena, (size_t)tensor->count * sizeof(float));
+  return arena_take(arena, (size_t)(kind->members * tensor->count) * sizeof(float));
 }
 
 static int64_t units_of(const struct gradients_tensor *tensor) {
@@ -71,6 +71,7 @@ enum status gradients_init(struct gradients **gradients, struct grid *grid, cons
         .kind = kind,
         .offset = used[kind],
         .working = take_working(grid, &plan.kinds[kind], &tensors[i], arena),
+        .states = arena_take_zeroed(arena, (size_t)plan.kinds[kind].members * sizeof(*slot.states)),
     };
     if (plan.slots) plan.slots[i] = slot;
     used[kind] += padded(tensors[i].count);
@@ -108,23 +109,33 @@ static bool is_first(const struct gradients *gradients, int64_t member) {
   return gradients->micro_step == 0 && member == 0;
 }
 
+/* All members may be open at once: only in a stack of its own is a member's leaf a level. */
 static float *leaf_at(struct gradients *gradients, struct gradients_slot *slot, int64_t member) {
   const struct gradients_kind *kind = gradients_kind_of(gradients, slot);
-  if (!gradients->grid->canonical) return kind->levels + slot->offset;
+  if (!gradients->grid->canonical || kind->leaves == 1) return kind->levels + slot->offset;
   const struct tree_floats stack = stack_of(kind, slot, member);
-  float *leaf = tree_leaf_floats(&stack, leaf_of(gradients, kind, member));
-  return leaf ? leaf : slot->working;
+  const bool own_stack = kind->stacks == kind->members;
+  float *leaf = own_stack ? tree_leaf_floats(&stack, leaf_of(gradients, kind, member)) : NULL;
+  return leaf ? leaf : slot->working + member * slot->count;
+}
+
+/* Whether nothing was added to the only sum of fast mode in this step. */
+static bool is_untouched(const struct gradients *gradients, const struct gradients_slot *slot) {
+  const int64_t members = gradients->kinds[slot->kind].members;
+  bool untouched = gradients->micro_step == 0 && slot->done == 0;
+  for (int64_t r = 0; r < members; r++) untouched &= slot->states[r] == GRADIENTS_CLOSED;
+  return untouched;
 }
 
 float *gradients_at(struct gradients *gradients, int64_t tensor, int64_t member) {
   struct gradients_slot *slot = &gradients->slots[tensor];
-  assert(member == slot->done && slot->state != GRADIENTS_GIVEN);
+  assert(member >= slot->done && slot->states[member] != GRADIENTS_GIVEN);
   float *leaf = leaf_at(gradients, slot, member);
   assert(leaf);
-  if (slot->state == GRADIENTS_CLOSED &&
-      (gradients->grid->canonical || is_first(gradients, member)))
+  if (slot->states[member] == GRADIENTS_CLOSED &&
+      (gradients->grid->canonical || is_untouched(gradients, slot)))
     memset(leaf, 0, (size_t)slot->count * sizeof *leaf);
-  slot->state = GRADIENTS_OPEN;
+  slot->states[member] = GRADIENTS_OPEN;
   return leaf;
 }
 
@@ -147,8 +158,8 @@ static void give(struct gradients *gradients, struct gradients_slot *slot, int64
 void gradients_give(struct gradients *gradients, int64_t tensor, int64_t member, int64_t first,
                     int64_t count, const float *values) {
   struct gradients_slot *slot = &gradients->slots[tensor];
-  assert(member == slot->done && slot->state != GRADIENTS_OPEN);
-  slot->state = GRADIENTS_GIVEN;
+  assert(member == slot->done && slot->states[member] != GRADIENTS_OPEN);
+  slot->states[member] = GRADIENTS_GIVEN;
   give(gradients, slot, first, count, values);
 }
 
@@ -163,11 +174,11 @@ static void give_zeros(struct gradients *gradients, struct gradients_slot *slot)
 enum status gradients_done(struct gradients *gradients, int64_t tensor, int64_t member) {
   struct gradients_slot *slot = &gradients->slots[tensor];
   assert(member == slot->done);
-  if (slot->state == GRADIENTS_CLOSED)
+  if (slot->states[member] == GRADIENTS_CLOSED)
     give_zeros(gradients, slot);
-  else if (slot->state == GRADIENTS_OPEN && gradients->grid->canonical)
+  else if (slot->states[member] == GRADIENTS_OPEN && gradients->grid->canonical)
     give(gradients, slot, 0, slot->count, leaf_at(gradients, slot, member));
-  slot->state = GRADIENTS_CLOSED;
+  slot->states[member] = GRADIENTS_CLOSED;
   slot->done++;
   return STATUS_OK;
 }

@@ -59,7 +59,8 @@ void gradients_begin(struct gradients *gradients, int64_t j);
 
 /* Where to add this micro step's gradient of a tensor, [count] floats. Zeroed by the first call of
  * a micro step in canonical mode; in fast mode it may hold earlier micro steps: always add. The
- * address may differ from one micro step to the next. Not for tiled tensors. Local. */
+ * address may differ from one micro step to the next; those of all members hold at the same time
+ * until gradients_done. Not for tiled tensors. Local. */
 float *gradients_at(struct gradients *gradients, int64_t tensor, int64_t member);
 
 /* Says that nothing more will be added to a tensor in this micro step. In the last micro step the

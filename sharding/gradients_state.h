@@ -25,10 +25,10 @@ struct gradients_slot {
   int64_t count;
   const struct vocab *vocab;
   int kind;
-  int64_t offset; /* in a level of its kind */
-  float *working; /* [count]; NULL when tiled or not needed */
-  int64_t done;   /* members that are done in this micro step */
-  enum gradients_state state;
+  int64_t offset;               /* in a level of its kind */
+  float *working;               /* [members][count]; NULL when tiled or not needed */
+  int64_t done;                 /* members that are done in this micro step */
+  enum gradients_state *states; /* [members] */
 };
 
 struct gradients {

@@ -99,11 +99,12 @@ static enum status micro_step(struct toy *toy, int64_t j) {
   const int64_t steps = grid_micro_steps(&toy->grid);
   const int64_t group_begin = (toy->grid.world->rank - toy->grid.group.rank) * steps;
   gradients_begin(toy->gradients, j);
+  /* A table that is both input and output is added to twice, for all members each time. */
+  for (int64_t r = toy->grid.group.size - 1; r >= 0; r--)
+    add_to(toy, TABLE, r, group_begin + r * steps + j, toy->base);
   for (int64_t r = 0; r < toy->grid.group.size; r++) {
-    const int64_t shard = group_begin + r * steps + j;
-    add_to(toy, TABLE, r, shard, toy->base);
     TRY(gradients_done(toy->gradients, TABLE, r));
-    give_tiles(toy, r, shard);
+    give_tiles(toy, r, group_begin + r * steps + j);
     TRY(gradients_done(toy->gradients, TILED, r));
   }
   for (int64_t i = 0; i < UNTOUCHED; i++) add_to(toy, i, 0, toy->grid.shards.begin + j, 0);
