@@ -58,7 +58,9 @@ enum status comm_init(struct comm *world, const struct comm_options *options) {
   MPI_TRY("MPI_Comm_set_errhandler", MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
   MPI_Comm handle;
   MPI_TRY("MPI_Comm_dup", MPI_Comm_dup(MPI_COMM_WORLD, &handle));
-  return open(world, handle, block);
+  TRY(open(world, handle, block));
+  world->yields = options->yield;
+  return STATUS_OK;
 }
 
 void comm_finalize(struct comm *world) {

@@ -37,6 +37,7 @@ struct comm {
   MPI_Comm handle;
   int rank, size;
   int64_t block_bytes;
+  bool yields;          /* as asked for in comm_init */
   struct arena scratch; /* owned; two blocks */
   struct comm_traffic traffic;
 };

@@ -24,7 +24,7 @@ struct world_report {
   int hosts;
   bool cores_shared;   /* two ranks are bound to the same core */
   bool oversubscribed; /* more computing threads than processors on some host */
-  bool yields;         /* waiting ranks give the core away */
+  bool yields;         /* waiting ranks were told to give the core away (comm_init) */
 };
 
 /* Compares the world with what the launcher promised and describes it. On rank 0, `lines` gets one
