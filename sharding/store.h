@@ -34,18 +34,19 @@ struct store {
 
 struct store_column {
   const struct store *store; /* borrowed */
-  char name[64];
-  enum dtype dtype;                          /* of the elements, filters undone */
-  int64_t width;                             /* elements per row; of the longest row when ragged */
-  int dimensions;                            /* of one row; 0 when a row is one element */
+  char name[64], offsets_name[80];
+  enum dtype dtype; /* of the elements, filters undone */
+  int64_t width;    /* elements of a row; of the longest row when ragged */
+  int64_t unit;     /* ragged: elements for each index of the row's first axis */
+  int dimensions;   /* of one row; 0 when a row is one element */
   int64_t shape[SAFETENSORS_MAX_DIMENSIONS]; /* of one row; [0] is the longest when ragged */
   bool ragged, planes;
 };
 
-/* Opens the shards of `folder` whose names begin with `prefix` ("" for all). Local. MISMATCH when
- * the folder is not finished or has no such shard; DAMAGED names the shard; ENVIRONMENT when there
- * are more shards than descriptors. */
-enum status store_open(struct store *store, const char *folder, const char *prefix);
+/* Opens the shards of `folder` that were written under `name` (store_writer.h; "" for all). Local.
+ * MISMATCH when the folder is not finished or has no such shard; DAMAGED names the shard;
+ * ENVIRONMENT when there are more shards than descriptors. */
+enum status store_open(struct store *store, const char *folder, const char *name);
 void store_close(struct store *store);
 
 /* Finds a column. All shards must agree on type and width. Local. MISMATCH names the column and

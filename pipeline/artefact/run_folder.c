@@ -5,8 +5,6 @@
 
 #include "pipeline/base/file.h"
 
-static const char FINGERPRINT[] = "fingerprint";
-
 enum status run_folder_locate(struct run_folder *folder, const char *run, const char *node) {
   const int path = snprintf(folder->path, PATH_MAX, "%s/%s", run, node);
   const int partial = snprintf(folder->partial, PATH_MAX, "%s/%s.partial", run, node);
@@ -71,7 +69,7 @@ enum status run_folder_begin(const struct run_folder *folder, const char *finger
   char path[PATH_MAX];
   bool same;
   TRY(mend(folder));
-  TRY(manifest_join(path, folder->partial, FINGERPRINT));
+  TRY(manifest_join(path, folder->partial, RUN_FOLDER_FINGERPRINT));
   TRY(is_same(&same, path, fingerprint));
   if (same) return resume(folder, start);
   *start = file_exists(folder->partial) ? RUN_FOLDER_DISCARDED : RUN_FOLDER_FRESH;

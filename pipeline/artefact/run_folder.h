@@ -2,8 +2,9 @@
  *
  * `.partial` holds a file `fingerprint`: what it was begun for (options and inputs), a text of any
  * length. It is reused only by the same fingerprint, and the file stays in the published folder,
- * where the driver compares it to find what has changed; it is not one of the outputs. Publishing verifies the outputs, writes the manifest, renames and
- * flushes the parent; an older finished folder of the same node gives way in the same move.
+ * where the driver compares it to find what has changed; it is not one of the outputs. Publishing
+ * verifies the outputs, writes the manifest, renames and flushes the parent; an older finished
+ * folder of the same node gives way in the same move.
  */
 #ifndef PIPELINE_ARTEFACT_RUN_FOLDER_H
 #define PIPELINE_ARTEFACT_RUN_FOLDER_H
