@@ -29,7 +29,8 @@ static void declare(const struct flow *flow, struct cfm_model *model, struct par
                                                            .heads = options->heads,
                                                            .feedforward = options->feedforward,
                                                            .state_width = options->width,
-                                                           .condition = options->cfm_condition});
+                                                           .condition = options->cfm_condition,
+                                                           .recompute = options->recompute});
   model->output =
       params_add_table(params, vocab->size, options->width, PARAM_NORMAL, 0.02, "head.weight");
   param_slice(model->table, vocab->rows.begin, vocab->rows.end - vocab->rows.begin);

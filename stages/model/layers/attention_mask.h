@@ -2,6 +2,7 @@
 #ifndef STAGES_MODEL_LAYERS_ATTENTION_MASK_H
 #define STAGES_MODEL_LAYERS_ATTENTION_MASK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "stages/model/kernels/kernels.h"
@@ -19,8 +20,8 @@ void attention_mask_causal(struct attention_range *ranges, int64_t queries, int6
 void attention_mask_prefix(struct attention_range *ranges, int64_t queries, int64_t prefix,
                            int64_t valid, bool causal);
 
-/* Keys are [first | second], each of length `length`, and query i sees the first i + 1 of both: the
- * AURORA autoencoder at c = 1. `ratio_first`, `ratio_second` positions per query otherwise. */
+/* Keys are [first | second] of those lengths, and query i sees the share (i + 1) / queries of each,
+ * rounded up: in the AURORA autoencoder c tokens and one latent a query, or the reverse. */
 void attention_mask_two_causal(struct attention_range *ranges, int64_t queries, int64_t first,
                                int64_t second);
 

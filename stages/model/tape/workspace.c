@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-enum { RECORD_BYTES = 1 << 30 }; /* reserved, not touched: structs of values and records */
+enum { RECORD_BYTES = 256 << 20 }; /* reserved, not touched: structs of values and records */
 
 enum status workspace_init(struct workspace *workspace, const struct kernels *kernels,
                            const char *account) {

@@ -1,0 +1,55 @@
+/* Embedded Language Flows: continuous flow over the latents of a frozen encoder, decoded to tokens
+ * by the same network (arXiv 2605.10938; methods/elf.md).
+ *
+ * Objective: of each row either the squared error of the velocity that the predicted latents imply,
+ * or the cross-entropy of its tokens at t = 1; both are sums over the same count of tokens, so that
+ * the share of rows is their weight.
+ */
+#include "stages/flow/elf_state.h"
+
+static const char *const parts[] = {"mse", "ce", NULL};
+
+static void cut(struct param *param, const struct vocab *vocab) {
+  param_slice(param, vocab->rows.begin, split_count(vocab->rows));
+}
+
+static enum status init(struct flow *flow, struct arena *arena) {
+  const struct options *options = flow->options;
+  struct elf *elf = arena_take_zeroed(arena, sizeof *elf);
+  flow->state = elf;
+  CHECK(options->width % (2 * options->heads) == 0, STATUS_MISMATCH,
+        "elf: width (%lld) divided by heads (%lld) must be an even number, for rotary positions",
+        (long long)options->width, (long long)options->heads);
+  CHECK(options->elf_guidance_min <= options->elf_guidance_max, STATUS_MISMATCH,
+        "elf: elf_guidance_min (%g) is more than elf_guidance_max (%g)", options->elf_guidance_min,
+        options->elf_guidance_max);
+  elf_backbone_declare(&elf->network, flow->params,
+                       &(struct elf_backbone_config){.depth = options->depth,
+                                                     .width = options->width,
+                                                     .heads = options->heads,
+                                                     .feedforward = options->feedforward,
+                                                     .bottleneck = options->elf_bottleneck,
+                                                     .latent_width = flow->embedding_width,
+                                                     .vocabulary = flow->vocab->size,
+                                                     .recompute = options->recompute});
+  cut(elf->network.unembed, flow->vocab);
+  cut(elf->network.unembed_bias, flow->vocab);
+  return STATUS_OK;
+}
+
+static void weights(const struct flow *flow, const struct flow_batch *batch, double *weight) {
+  weight[ELF_MSE] = weight[ELF_CE] = 0;
+  for (int64_t row = 0; row < batch->count; row++) {
+    const struct elf_row drawn = elf_draw_row(flow, batch, row);
+    weight[drawn.decode ? ELF_CE : ELF_MSE] += (double)batch->lengths[row];
+  }
+}
+
+const struct flow_kind flow_elf = {.name = "elf",
+                                   .parts = parts,
+                                   .needs_embeddings = true,
+                                   .has_nfe = true,
+                                   .init = init,
+                                   .weights = weights,
+                                   .loss = elf_loss,
+                                   .sample = elf_sample};

@@ -1,0 +1,241 @@
+/* The objective of ELF (methods/elf.md sections 1.2 - 1.6).
+ *
+ * The first pass of self-conditioning runs only over the rows that use it. Guidance needs no pass
+ * of its own: where a row has a draft, the guided target moves from the data along the difference
+ * between this pass (gradient stopped) and the draft; elsewhere it is the data.
+ */
+#include "stages/flow/elf_state.h"
+#include "stages/model/layers/combine.h"
+#include "stages/model/layers/head.h"
+#include "stages/model/layers/modulate.h"
+#include "stages/model/layers/mse.h"
+
+/* Some rows of a batch. */
+struct selection {
+  int64_t count;
+  int64_t *rows;  /* [count] */
+  int64_t *index; /* [count * T] their positions in the batch */
+};
+
+/* What the parts of the objective share. */
+struct work {
+  struct flow *flow;
+  struct tape *tape;
+  const struct flow_batch *batch;
+  struct elf_row *rows;
+  struct value *latents, *z, *draft, *hidden;
+  double denominator; /* tokens of the global batch, of both branches */
+};
+
+typedef bool row_predicate(const struct elf_row *row);
+
+static bool is_decoded(const struct elf_row *row) {
+  return row->decode;
+}
+
+static bool is_denoised(const struct elf_row *row) {
+  return !row->decode;
+}
+
+static bool has_draft(const struct elf_row *row) {
+  return row->draft;
+}
+
+static void add_row(struct selection *selection, int64_t row, int64_t positions) {
+  const int64_t j = selection->count++;
+  selection->rows[j] = row;
+  for (int64_t i = 0; i < positions; i++) selection->index[j * positions + i] = row * positions + i;
+}
+
+/* A measuring tape takes every row, so that what it finds is enough for any draw. */
+static struct selection select_rows(const struct work *work, row_predicate *wanted) {
+  const int64_t count = work->batch->count, T = work->batch->positions;
+  struct arena *records = work->tape->records;
+  struct selection selection = {
+      .rows = arena_take(records, (size_t)count * sizeof *selection.rows),
+      .index = arena_take(records, (size_t)(count * T) * sizeof *selection.index)};
+  for (int64_t row = 0; row < count; row++)
+    if (wanted(&work->rows[row]) || arena_is_measuring(work->tape->arena))
+      add_row(&selection, row, T);
+  return selection;
+}
+
+/* As select_rows, but never empty: the first row then stands in with weight 0, so that every
+ * parameter is used in every micro-shard and ranks exchange gradients in one order. */
+static struct selection select_some(const struct work *work, row_predicate *wanted) {
+  struct selection selection = select_rows(work, wanted);
+  if (selection.count == 0) add_row(&selection, 0, work->batch->positions);
+  return selection;
+}
+
+/* Runs the network over the selected rows (NULL: all of them). */
+static struct value *call_network(const struct work *work, const struct selection *selection,
+                                  struct value *z, struct value *draft) {
+  const struct elf *elf = work->flow->state;
+  const int64_t count = selection ? selection->count : work->batch->count;
+  struct arena *records = work->tape->records;
+  double *time = arena_take(records, (size_t)count * sizeof *time);
+  double *guidance = arena_take(records, (size_t)count * sizeof *guidance);
+  float *decode = arena_take(records, (size_t)count * sizeof *decode);
+  for (int64_t j = 0; j < count; j++) {
+    const struct elf_row *row = &work->rows[selection ? selection->rows[j] : j];
+    time[j] = row->time;
+    guidance[j] = row->guidance;
+    decode[j] = row->decode ? 1 : 0;
+  }
+  const struct elf_backbone_input input = {.batch = count,
+                                           .positions = work->batch->positions,
+                                           .z = z,
+                                           .draft = draft,
+                                           .time = time,
+                                           .guidance = guidance,
+                                           .decode = decode};
+  return elf_backbone_forward(work->tape, &elf->network, &input);
+}
+
+static struct value *zeros(struct tape *tape, int64_t rows, int64_t cols) {
+  struct value *value = tape_constant(tape, rows, cols);
+  tape->kernels->fill_zero(value->data, rows * cols);
+  return value;
+}
+
+/* Copies the selected rows' predictions to their places in `draft`. */
+static void put_rows(const struct work *work, struct value *draft, const struct value *x,
+                     const struct selection *selection) {
+  const int64_t size = work->batch->positions * x->cols;
+  const size_t bytes = (size_t)size * dtype_bytes(work->tape->kernels->element);
+  unsigned char *to = draft->data;
+  const unsigned char *from = x->data;
+  for (int64_t j = 0; to && j < selection->count; j++)
+    work->tape->kernels->copy(to + (size_t)selection->rows[j] * bytes, from + (size_t)j * bytes,
+                              size);
+}
+
+/* The first predictions: of the network without a draft, gradient stopped; zeros in other rows.
+ * Only its result stays in memory. */
+static struct value *make_draft(const struct work *work) {
+  const struct elf *elf = work->flow->state;
+  struct tape *tape = work->tape;
+  struct value *draft = zeros(tape, work->z->rows, work->z->cols);
+  const bool was_recording = tape_pause(tape);
+  const size_t mark = arena_mark(tape->arena), records = arena_mark(tape->records);
+  const struct selection selection = select_rows(work, has_draft);
+  if (selection.count > 0) {
+    const int64_t n = selection.count * work->batch->positions;
+    struct value *z = combine_pick_rows(tape, work->z, selection.index, n);
+    struct value *hidden = call_network(work, &selection, z, zeros(tape, n, z->cols));
+    put_rows(work, draft, elf_backbone_denoise(tape, &elf->network, hidden), &selection);
+  }
+  arena_reset(tape->arena, mark);
+  arena_reset(tape->records, records);
+  tape_resume(tape, was_recording);
+  return draft;
+}
+
+static double gap(const struct elf_row *row) {
+  const double rest = 1 - row->time;
+  return rest > ELF_SMALLEST_GAP ? rest : ELF_SMALLEST_GAP;
+}
+
+/* 1 - 1 / w for rows with a draft; validation looks at the plain target. */
+static double push(const struct work *work, const struct elf_row *row) {
+  return row->draft && !work->batch->validation ? 1 - 1 / row->guidance : 0;
+}
+
+/* x + (1 - 1 / w) (prediction - draft): the guided velocity target in terms of latents, since both
+ * velocities have the same denominator. */
+static struct value *guided_target(const struct work *work, const struct selection *selection,
+                                   const struct value *prediction) {
+  struct tape *tape = work->tape;
+  const int64_t T = work->batch->positions, E = prediction->cols, n = selection->count * T;
+  const bool was_recording = tape_pause(tape);
+  float *pushes = tape_save(tape, (size_t)(selection->count * E) * sizeof *pushes);
+  for (int64_t i = 0; pushes && i < selection->count * E; i++)
+    pushes[i] = (float)push(work, &work->rows[selection->rows[i / E]]);
+  struct value *data = combine_pick_rows(tape, work->latents, selection->index, n);
+  struct value *draft = combine_pick_rows(tape, work->draft, selection->index, n);
+  struct value *way =
+      combine_add(tape, tape_detach(tape, prediction), combine_scale(tape, draft, -1));
+  struct value *gate = tape_input(tape, pushes, selection->count, E);
+  struct value *target = modulate_gate(tape, data, way, gate, T);
+  tape_resume(tape, was_recording);
+  return target;
+}
+
+/* Whether the loss covers position i of the selection for this branch. */
+static bool covers(const struct work *work, const struct selection *selection, int64_t i,
+                   row_predicate *wanted) {
+  const int64_t T = work->batch->positions, row = selection->rows[i / T];
+  return wanted(&work->rows[row]) && i % T < work->batch->lengths[row];
+}
+
+static void denoise_loss(const struct work *work, struct flow_losses *losses) {
+  const struct elf *elf = work->flow->state;
+  struct tape *tape = work->tape;
+  const struct selection selection = select_some(work, is_denoised);
+  const int64_t T = work->batch->positions, n = selection.count * T;
+  struct value *hidden = combine_pick_rows(tape, work->hidden, selection.index, n);
+  struct value *x = elf_backbone_denoise(tape, &elf->network, hidden);
+  struct value *target = guided_target(work, &selection, x);
+  float *weight = arena_take_zeroed(tape->records, (size_t)n * sizeof *weight);
+  double *loss = arena_take_zeroed(tape->records, (size_t)n * sizeof *loss);
+  for (int64_t i = 0; i < n; i++) {
+    const double distance = gap(&work->rows[selection.rows[i / T]]);
+    if (covers(work, &selection, i, is_denoised))
+      weight[i] = (float)(1 / (distance * distance * work->denominator));
+  }
+  mse_forward(tape, loss, x, target, weight);
+  for (int64_t i = 0; i < n; i++) {
+    const double distance = gap(&work->rows[selection.rows[i / T]]);
+    if (!covers(work, &selection, i, is_denoised)) continue;
+    losses->sum[ELF_MSE] += loss[i] / (distance * distance);
+    losses->weight[ELF_MSE] += 1;
+  }
+}
+
+static void decode_loss(const struct work *work, struct flow_losses *losses) {
+  const struct elf *elf = work->flow->state;
+  struct tape *tape = work->tape;
+  const struct selection selection = select_some(work, is_decoded);
+  const int64_t n = selection.count * work->batch->positions;
+  struct value *hidden = combine_pick_rows(tape, work->hidden, selection.index, n);
+  struct value *x = elf_backbone_decode(tape, &elf->network, hidden);
+  float *weight = arena_take_zeroed(tape->records, (size_t)n * sizeof *weight);
+  int32_t *targets = arena_take(tape->records, (size_t)n * sizeof *targets);
+  struct head_result result = {.loss =
+                                   arena_take_zeroed(tape->records, (size_t)n * sizeof(double))};
+  for (int64_t i = 0; i < n; i++) {
+    const bool covered = covers(work, &selection, i, is_decoded);
+    targets[i] = covered ? work->batch->tokens[selection.index[i]] : -1;
+    weight[i] = covered ? (float)(1 / work->denominator) : 0;
+  }
+  head_forward(tape, &result, x,
+               &(struct head){.vocab = work->flow->vocab,
+                              .w = elf->network.unembed,
+                              .b = elf->network.unembed_bias,
+                              .targets = targets,
+                              .weight = weight});
+  for (int64_t i = 0; i < n; i++) {
+    if (weight[i] <= 0) continue;
+    losses->sum[ELF_CE] += result.loss[i];
+    losses->weight[ELF_CE] += 1;
+  }
+}
+
+enum status elf_loss(struct flow *flow, struct tape *tape, const struct flow_batch *batch,
+                     const double *total, struct flow_losses *losses) {
+  const int64_t n = batch->count * batch->positions;
+  struct work work = {.flow = flow, .tape = tape, .batch = batch};
+  *losses = (struct flow_losses){0};
+  work.denominator = total[ELF_MSE] + total[ELF_CE];
+  if (work.denominator <= 0) work.denominator = 1; /* nothing is covered */
+  work.rows = arena_take(tape->records, (size_t)batch->count * sizeof *work.rows);
+  for (int64_t b = 0; b < batch->count; b++) work.rows[b] = elf_draw_row(flow, batch, b);
+  work.latents = tape_input(tape, batch->embeddings, n, flow->embedding_width);
+  work.z = elf_noisy(flow, tape, batch, work.rows);
+  work.draft = make_draft(&work);
+  work.hidden = call_network(&work, NULL, work.z, work.draft);
+  denoise_loss(&work, losses);
+  decode_loss(&work, losses);
+  return tape->status;
+}

@@ -1,0 +1,65 @@
+/* What the files of the ELF formulation (elf*.c) share (arXiv 2605.10938; methods/elf.md).
+ *
+ * Latents x are an encoder's outputs of unit variance. t = 0 is noise, t = 1 is data. A row is
+ * either denoised, z_t = t x + (1 - t) sigma eps, or decoded: every position is corrupted by itself
+ * and the network names the token. Letters: B rows, T positions, E latent width.
+ */
+#ifndef STAGES_FLOW_ELF_STATE_H
+#define STAGES_FLOW_ELF_STATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "stages/flow/flow.h"
+#include "stages/model/networks/elf_backbone.h"
+
+enum elf_part { ELF_MSE, ELF_CE };
+
+/* 1 - t is never taken smaller than this: the velocity (x - z) / (1 - t) stays finite. */
+#define ELF_SMALLEST_GAP 0.05
+
+struct elf {
+  struct elf_backbone network;
+};
+
+/* What is drawn for one row. */
+struct elf_row {
+  bool decode;     /* decode branch; else it is denoised */
+  bool draft;      /* denoised with a first prediction of its own (self-conditioning) */
+  double time;     /* 1 for decode rows */
+  double guidance; /* w */
+};
+
+/* Draws one row: a function of (seed, sample, step, stratum). Local. */
+struct elf_row elf_draw_row(const struct flow *flow, const struct flow_batch *batch, int64_t row);
+
+/* The time below which a share u of training times lies: sigmoid(mean + deviation * normal
+ * quantile(u)), 0 < u < 1. Local. */
+double elf_time(const struct options *options, double u);
+
+/* z[B * T, E], a constant: the rows' noisy latents. Local. */
+struct value *elf_noisy(const struct flow *flow, struct tape *tape, const struct flow_batch *batch,
+                        const struct elf_row *rows);
+
+/* flow_kind.loss and flow_kind.sample of the formulation. */
+enum status elf_loss(struct flow *flow, struct tape *tape, const struct flow_batch *batch,
+                     const double *total, struct flow_losses *losses);
+enum status elf_sample(struct flow *flow, struct tape *tape, const struct flow_request *request,
+                       int32_t *tokens);
+
+/* The sampler's times: times[0] = 0 < ... < times[steps] = 1, by the option elf_grid of `sample`
+ * and the law of training times of `train`; random ones are functions of the seed alone. Local. */
+void elf_grid(double *times, int64_t steps, const struct options *train,
+              const struct options *sample, uint64_t seed);
+
+/* One step of the sampler for one text: z, draft[count] as they are before it, x the prediction.
+ * The state moves from time `from` to `to` along the velocity (x - z) / (1 - from); a step to t = 1
+ * gives x itself. Local. */
+void elf_step(float *z, const float *x, int64_t count, double from, double to);
+
+/* z[count] taken back towards noise: a z + (1 - a) scale eps; returns the time a t it now has.
+ * a = 1 - gamma * (to - from), at least 0; gamma = 0 changes nothing. Local. */
+double elf_renoise(float *z, int64_t count, double from, double to, double gamma, double scale,
+                   struct random_stream stream);
+
+#endif
