@@ -1,0 +1,36 @@
+/* Matrix products of any shape: cut into tiles for oneDNN, shared out over the threads.
+ *
+ * The sum over k of an element is made by one thread in an order that depends on the shape alone:
+ * results have the same bits for any number of threads. Where `a` is read along its rows, a row of
+ * the result also has the same bits whatever rows are around it.
+ */
+#ifndef STAGES_MODEL_KERNELS_PRODUCT_H
+#define STAGES_MODEL_KERNELS_PRODUCT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "pipeline/base/dtype.h"
+
+/* c[m, n] = or += a[m, k] b[k, n] + bias[n]. Strides in elements; one of each pair is 1. */
+struct product {
+  void *c;
+  const void *a, *b;
+  const void *bias; /* F32, or NULL; never with a transposed `a` */
+  int64_t m, n, k;
+  int64_t c_row;
+  int64_t a_row, a_column; /* a_column = 1, or a_row = 1: `a` is transposed */
+  int64_t b_row, b_column;
+  enum dtype input;  /* of a and b: F32 or BF16 */
+  enum dtype output; /* of c: F32, or that of the inputs */
+  bool add;
+};
+
+/* Computes the product with sums in F32; nothing when a size is 0. Call outside of parallel
+ * regions. Local. */
+void product_run(const struct product *product);
+
+/* Returns working memory and made products. Local. */
+void product_close(void);
+
+#endif
