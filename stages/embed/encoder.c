@@ -1,0 +1,137 @@
+#include "stages/embed/encoder.h"
+
+#include <stdio.h>
+
+#include "pipeline/base/text.h"
+#include "stages/flow/model.h"
+
+enum { DECLARATION_BYTES = 4 << 20, RECORD_BYTES = 4 << 20, PATH_BYTES = 4096 };
+
+static enum status path_of(char path[PATH_BYTES], const struct options *options, const char *name) {
+  CHECK(snprintf(path, PATH_BYTES, "%s/%s", options->encoder_path, name) < PATH_BYTES,
+        STATUS_MISMATCH, "encoder_path is longer than %d bytes", PATH_BYTES);
+  return STATUS_OK;
+}
+
+static enum status random_config(struct t5_config *config, const struct options *options,
+                                 int64_t vocabulary) {
+  const int64_t width = options->encoder_width, heads = options->encoder_heads;
+  CHECK(width % heads == 0, STATUS_MISMATCH,
+        "encoder_width (%lld) is not a multiple of encoder_heads (%lld)", (long long)width,
+        (long long)heads);
+  *config = (struct t5_config){.vocabulary = vocabulary,
+                               .width = width,
+                               .heads = heads,
+                               .head_dim = width / heads,
+                               .feedforward = 4 * width,
+                               .depth = options->encoder_depth,
+                               .buckets = 32,
+                               .max_distance = 128,
+                               .epsilon = 1e-6};
+  return STATUS_OK;
+}
+
+static enum status read_config(struct t5_config *config, const struct encoder_request *request) {
+  char path[PATH_BYTES];
+  if (request->options->encoder == ENCODER_RANDOM)
+    return random_config(config, request->options, request->vocabulary);
+  TRY(path_of(path, request->options, "config.json"));
+  TRY(t5_config_read(config, path));
+  CHECK(config->vocabulary >= request->vocabulary, STATUS_MISMATCH,
+        "'%s': the encoder knows %lld tokens, the tokenizer has %lld; they do not belong together",
+        path, (long long)config->vocabulary, (long long)request->vocabulary);
+  return STATUS_OK;
+}
+
+static enum status bind_weights(struct encoder *encoder, const struct options *options) {
+  char path[PATH_BYTES];
+  struct arena measuring;
+  const enum dtype element = encoder->kernels.element;
+  arena_measure(&measuring, "encoder weights");
+  params_bind(&encoder->params, &measuring, element, false);
+  TRY(arena_init(&encoder->weights, "encoder weights", measuring.peak));
+  params_bind(&encoder->params, &encoder->weights, element, false);
+  if (options->encoder == ENCODER_RANDOM) {
+    params_initialise(&encoder->params, element, (uint64_t)options->seed);
+    return STATUS_OK;
+  }
+  TRY(path_of(path, options, "model.safetensors"));
+  return t5_encoder_load(&encoder->params, element, path);
+}
+
+/* Of the numbers the kernels see: weights read as bf16 are another encoder than the same in F32. */
+static enum status hash_weights(struct encoder *encoder) {
+  struct hash_stream *stream = hash_open();
+  CHECK(stream, STATUS_ENVIRONMENT, "out of memory: a hash");
+  for (int64_t i = 0; i < encoder->params.count; i++) {
+    const struct param *param = encoder->params.items[i];
+    const enum dtype dtype = param_dtype(param, encoder->kernels.element);
+    hash_add(stream, param->name, sizeof param->name);
+    hash_add(stream, param->data, (size_t)param_count(param) * dtype_bytes(dtype));
+  }
+  hash_to_hex(encoder->hash, hash_result(stream));
+  hash_close(stream);
+  return STATUS_OK;
+}
+
+static enum status run(struct encoder *encoder, const struct kernels *kernels, struct arena *arena,
+                       float *out, const struct t5_input *input) {
+  struct tape tape;
+  const size_t mark = arena_mark(arena), records = arena_mark(&encoder->records);
+  tape_init(&tape, kernels, arena, &encoder->records);
+  tape.recording = tape.training = false;
+  tape_output(&tape, out, t5_encoder_forward(&tape, &encoder->net, input));
+  arena_reset(arena, mark);
+  arena_reset(&encoder->records, records);
+  return tape.status;
+}
+
+/* The memory of one run: found by a tape that only measures, which reads no lengths. */
+static enum status take_values(struct encoder *encoder) {
+  struct arena measuring;
+  struct kernels nothing;
+  const int32_t length = 0;
+  const struct t5_input input = {
+      .batch = encoder->batch, .positions = encoder->positions, .lengths = &length};
+  arena_measure(&measuring, "encoder activations");
+  TRY(kernels_open(&nothing, "measure", encoder->kernels.element));
+  TRY(run(encoder, &nothing, &measuring, NULL, &input));
+  return arena_init(&encoder->values, "encoder activations", measuring.peak);
+}
+
+static enum status open_all(struct encoder *encoder, const struct encoder_request *request) {
+  struct t5_config config;
+  const struct options *options = request->options;
+  TRY(read_config(&config, request));
+  TRY(model_open_kernels(&encoder->kernels, options->kernels, options->precision));
+  TRY(arena_init(&encoder->declarations, "encoder declarations", DECLARATION_BYTES));
+  TRY(arena_init(&encoder->records, "encoder records", RECORD_BYTES));
+  params_init(&encoder->params, &encoder->declarations);
+  t5_encoder_declare(&encoder->net, &encoder->params, &config, true);
+  TRY(bind_weights(encoder, options));
+  TRY(hash_weights(encoder));
+  return take_values(encoder);
+}
+
+enum status encoder_open(struct encoder *encoder, const struct encoder_request *request) {
+  *encoder = (struct encoder){.batch = request->options->batch, .positions = request->positions};
+  const enum status status = open_all(encoder, request);
+  if (status == STATUS_OK) return STATUS_OK;
+  encoder_close(encoder);
+  return error_pass(status, __FILE__, __LINE__, __func__);
+}
+
+void encoder_close(struct encoder *encoder) {
+  arena_free(&encoder->values);
+  arena_free(&encoder->weights);
+  arena_free(&encoder->records);
+  arena_free(&encoder->declarations);
+  *encoder = (struct encoder){0};
+}
+
+enum status encoder_run(struct encoder *encoder, float *out, const int32_t *tokens,
+                        const int32_t *lengths, int64_t count) {
+  const struct t5_input input = {
+      .batch = count, .positions = encoder->positions, .tokens = tokens, .lengths = lengths};
+  return run(encoder, &encoder->kernels, &encoder->values, out, &input);
+}

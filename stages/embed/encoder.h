@@ -1,0 +1,43 @@
+/* A frozen text encoder, ready to run: T5 with the weights of a folder, or with random ones. */
+#ifndef STAGES_EMBED_ENCODER_H
+#define STAGES_EMBED_ENCODER_H
+
+#include <stdint.h>
+
+#include "pipeline/base/arena.h"
+#include "pipeline/base/error.h"
+#include "pipeline/base/hash.h"
+#include "pipeline/config/options.h"
+#include "stages/model/kernels/kernels.h"
+#include "stages/model/networks/t5_encoder.h"
+#include "stages/model/tape/param.h"
+
+struct encoder {
+  struct kernels kernels;
+  struct t5_encoder net;
+  struct params params;
+  struct arena declarations, weights, values, records; /* owned */
+  int64_t batch, positions;  /* rows of one run at most, and their length */
+  char hash[HASH_HEX_BYTES]; /* of shape and weights */
+};
+
+struct encoder_request {
+  const struct options *options; /* of the embed node */
+  int64_t vocabulary;            /* of the tokenizer */
+  int64_t positions;             /* of a row */
+};
+
+/* Makes the encoder that the options describe. Local. MISMATCH when weights and shape do not fit or
+ * the encoder has fewer tokens than the tokenizer; DAMAGED names the file. On failure there is
+ * nothing to close. The encoder refers to itself: it must not be moved. */
+enum status encoder_open(struct encoder *encoder, const struct encoder_request *request);
+
+/* Accepts a zeroed encoder. Local. */
+void encoder_close(struct encoder *encoder);
+
+/* out[count * positions, width] = final hidden states of rows tokens[count, positions], of which
+ * lengths[count] are valid; count <= batch. A row does not depend on the other rows. Local. */
+enum status encoder_run(struct encoder *encoder, float *out, const int32_t *tokens,
+                        const int32_t *lengths, int64_t count);
+
+#endif
