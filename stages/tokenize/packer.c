@@ -1,0 +1,63 @@
+#include "stages/tokenize/packer.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+static enum status give(struct packer *packer, bool real) {
+  const int64_t count = packer->filled;
+  packer->filled = 0;
+  packer->rows++;
+  return real ? packer->take(packer->state, packer->row, count) : STATUS_OK;
+}
+
+/* Appends tokens; a row that becomes full is given. */
+static enum status append(struct packer *packer, const int32_t *ids, int64_t count, bool real) {
+  packer->stream += count;
+  while (count) {
+    const int64_t room = packer->length - packer->filled;
+    const int64_t now = count < room ? count : room;
+    if (real) memcpy(packer->row + packer->filled, ids, (size_t)now * sizeof *ids);
+    packer->filled += now;
+    if (real) ids += now;
+    count -= now;
+    if (packer->filled == packer->length) TRY(give(packer, real));
+  }
+  return STATUS_OK;
+}
+
+static enum status add_wrapped(struct packer *packer, const int32_t *ids, int64_t count,
+                               bool real) {
+  if (packer->bos >= 0) TRY(append(packer, &packer->bos, 1, real));
+  TRY(append(packer, ids, count, real));
+  return append(packer, &packer->eos, 1, real);
+}
+
+static enum status end_row(struct packer *packer, bool real) {
+  if (!packer->filled) return STATUS_OK;
+  if (real) packer->row[packer->filled] = packer->eos;
+  packer->filled++;
+  packer->stream++;
+  return give(packer, real);
+}
+
+static enum status add_paragraph(struct packer *packer, const int32_t *ids, int64_t count,
+                                 bool real) {
+  const int64_t most = packer->length - 1; /* beside the eos */
+  if (packer->filled + count > most) TRY(end_row(packer, real));
+  for (; count > most; count -= packer->length) {
+    TRY(append(packer, ids, packer->length, real));
+    if (real) ids += packer->length;
+  }
+  return append(packer, ids, count, real);
+}
+
+enum status packer_add(struct packer *packer, const int32_t *ids, int64_t count) {
+  const bool real = ids != NULL;
+  if (!count) return STATUS_OK;
+  if (packer->packing == PACKING_WRAPPED) return add_wrapped(packer, ids, count, real);
+  return add_paragraph(packer, ids, count, real);
+}
+
+enum status packer_break(struct packer *packer) {
+  return packer->packing == PACKING_PARAGRAPH ? end_row(packer, packer->row != NULL) : STATUS_OK;
+}

@@ -1,0 +1,57 @@
+/* Parts: the encoded documents of a unit of work, between encoding and packing.
+ *
+ * A unit gives one part, or several when it is large; they lie in FOLDER/parts/UUUUUUUU-PPPP and
+ * are the journal of the node: each is written in one move, the last of a unit says so, and a unit
+ * whose parts are all there is not read again. Nothing in them depends on ranks.
+ */
+#ifndef STAGES_TOKENIZE_PARTS_H
+#define STAGES_TOKENIZE_PARTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "pipeline/base/hash.h"
+#include "pipeline/base/text.h"
+#include "stages/tokenize/tally.h"
+#include "stages/tokenize/tokenizer.h"
+
+enum { PART_TOKENS = 4 << 20 }; /* a part is ended when it holds as many */
+
+struct part_document {
+  struct hash128 hash; /* of its bytes */
+  int64_t tokens;
+  int64_t bytes;
+};
+
+struct part {
+  struct hash128 key; /* of what decides the content: tokenizer, input, division */
+  int64_t unit, piece;
+  int64_t last; /* 1: the unit's last part */
+  struct tally tally;
+  struct text documents; /* array of struct part_document, owned */
+  struct tokens tokens;  /* of all documents, one after another */
+};
+
+/* Number of documents, and the i-th. Borrowed. Local. */
+int64_t part_count(const struct part *part);
+const struct part_document *part_document(const struct part *part, int64_t i);
+
+/* Adds a document whose ids were appended to part->tokens since the last call. Local. */
+enum status part_add(struct part *part, struct part_document document);
+
+/* Writes a part under FOLDER/parts, which exists. Local. WRITE on failure. */
+enum status part_write(const struct part *part, const char *folder);
+
+/* Whether part (unit, piece) of this key is there; *last receives its mark. A part of another key
+ * or a damaged one counts as missing. Reads the header alone. Local. */
+bool part_exists(const struct part *part, const char *folder, bool *last);
+
+/* Reads part (part->unit, part->piece), and checks it against its hash and part->key; the tokens
+ * only when `with_tokens`. Local. DAMAGED names the file and what to do. */
+enum status part_read(struct part *part, const char *folder, bool with_tokens);
+
+/* Empties for the next part; frees. Local. */
+void part_clear(struct part *part);
+void part_free(struct part *part);
+
+#endif

@@ -1,0 +1,110 @@
+#include "stages/tokenize/shards.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const side_names[CORPUS_SIDES] = {"train", "held_out"};
+
+static struct packer new_packer(const struct shards *shards) {
+  return (struct packer){.packing = shards->options->packing,
+                         .length = shards->options->sequence_length,
+                         .bos = shards->facts->bos,
+                         .eos = shards->facts->eos};
+}
+
+/* before[index + 1] of both sides = what part `index` adds to rows or stream. */
+static enum status measure_part(struct shards *shards, struct corpus_piece *piece, int64_t index) {
+  struct packer packers[CORPUS_SIDES] = {new_packer(shards), new_packer(shards)};
+  struct corpus_document document;
+  TRY(corpus_load(shards->corpus, piece, index, false));
+  for (int64_t place = 0; place < part_count(&piece->part); place++)
+    if (corpus_document(&document, shards->corpus, piece, place))
+      TRY(packer_add(&packers[document.side], NULL, document.about->tokens));
+  for (int side = 0; side < CORPUS_SIDES; side++) {
+    TRY(packer_break(&packers[side]));
+    const bool wrapped = packers[side].packing == PACKING_WRAPPED;
+    shards->sides[side].before[index + 1] = wrapped ? packers[side].stream : packers[side].rows;
+  }
+  return STATUS_OK;
+}
+
+static enum status measure_parts(struct shards *shards, const struct comm *comm) {
+  struct corpus_piece piece = {0};
+  enum status status = STATUS_OK;
+  for (int64_t i = comm->rank; status == STATUS_OK && i < shards->corpus->part_count;
+       i += comm->size)
+    status = measure_part(shards, &piece, i);
+  corpus_piece_free(&piece);
+  TRY(status);
+  return STATUS_OK;
+}
+
+static void lay_out(struct shards *shards, struct shards_side *side) {
+  const int64_t parts = shards->corpus->part_count, length = shards->options->sequence_length;
+  for (int64_t i = 0; i < parts; i++) side->before[i + 1] += side->before[i];
+  const bool wrapped = shards->options->packing == PACKING_WRAPPED;
+  side->rows = wrapped ? side->before[parts] / length : side->before[parts];
+  side->dropped = wrapped ? side->before[parts] % length : 0;
+  side->rows_of_shard = (shards->options->shard_tokens + length - 1) / length;
+  side->shards = (side->rows + side->rows_of_shard - 1) / side->rows_of_shard;
+}
+
+static enum status check_rows(const struct shards *shards) {
+  const struct corpus_counts *counts = shards->corpus->counts;
+  CHECK(shards->sides[CORPUS_TRAIN].rows, STATUS_MISMATCH,
+        "the training documents (%lld, %lld tokens) do not fill one row of %lld tokens; give more "
+        "text or a smaller sequence_length",
+        (long long)counts[CORPUS_TRAIN].documents, (long long)counts[CORPUS_TRAIN].tokens,
+        (long long)shards->options->sequence_length);
+  CHECK(shards->sides[CORPUS_HELD_OUT].rows || shards->options->held_out == 0, STATUS_MISMATCH,
+        "the held-out documents (%lld, %lld tokens) do not fill one row of %lld tokens; give more "
+        "text, a larger held_out, a smaller sequence_length, or held_out: 0",
+        (long long)counts[CORPUS_HELD_OUT].documents, (long long)counts[CORPUS_HELD_OUT].tokens,
+        (long long)shards->options->sequence_length);
+  return STATUS_OK;
+}
+
+static enum status allocate_sides(struct shards *shards) {
+  for (int side = 0; side < CORPUS_SIDES; side++) {
+    shards->sides[side].name = side_names[side];
+    shards->sides[side].before = calloc((size_t)shards->corpus->part_count + 1, sizeof(int64_t));
+    CHECK(shards->sides[side].before, STATUS_ENVIRONMENT, "out of memory: a table of parts");
+  }
+  return STATUS_OK;
+}
+
+/* The tag holds what decides a row's content beside the text: the tokenizer and the packing. */
+static void name_shards(struct shards *shards) {
+  char rules[HASH_HEX_BYTES + 64], hex[HASH_HEX_BYTES];
+  hash_to_hex(shards->tokenizer, shards->facts->hash);
+  snprintf(shards->length, sizeof shards->length, "%lld",
+           (long long)shards->options->sequence_length);
+  const int length = snprintf(rules, sizeof rules, "%s %s %s", shards->tokenizer, shards->length,
+                              options_choice(shards->options, OPTION_packing));
+  hash_to_hex(hex, hash_bytes128(rules, (size_t)length));
+  memcpy(shards->tag, hex, SHARDS_TAG_BYTES - 1);
+}
+
+enum status shards_plan(struct shards *shards, const struct corpus *corpus,
+                        const struct tokenizer *tokenizer, const struct options *options,
+                        struct comm *comm) {
+  *shards = (struct shards){.corpus = corpus,
+                            .facts = tokenizer_facts_of(tokenizer),
+                            .options = options,
+                            .folder = corpus->folder};
+  name_shards(shards);
+  TRY(comm_agree(comm, allocate_sides(shards)));
+  TRY(comm_agree(comm, measure_parts(shards, comm)));
+  for (int side = 0; side < CORPUS_SIDES; side++) {
+    TRY(comm_allreduce(comm, shards->sides[side].before, corpus->part_count + 1, DTYPE_I64,
+                       COMM_SUM));
+    lay_out(shards, &shards->sides[side]);
+  }
+  return comm_agree(comm, check_rows(shards));
+}
+
+void shards_free(struct shards *shards) {
+  for (int side = 0; side < CORPUS_SIDES; side++) free(shards->sides[side].before);
+  *shards = (struct shards){0};
+}

@@ -1,0 +1,55 @@
+/* Rows of tokens, packed from the corpus and written as shards.
+ *
+ * The rows of a side are numbered from 0; a shard holds a fixed range of them, so that shards can
+ * be made by any rank, in any order, with the same bytes. Column "tokens": [rows, length] when
+ * wrapped, ragged when packed by paragraph; metadata: tokenizer, kind, packing, length, side.
+ */
+#ifndef STAGES_TOKENIZE_SHARDS_H
+#define STAGES_TOKENIZE_SHARDS_H
+
+#include "stages/tokenize/corpus.h"
+#include "stages/tokenize/packer.h"
+
+enum { SHARDS_TAG_BYTES = 13, SHARDS_TEXT_BYTES = 24 };
+
+struct shards_side {
+  const char *name; /* "train", "held_out" */
+  int64_t *before;  /* [parts + 1], owned: rows (paragraph) or tokens of the stream (wrapped) that
+                       come before each part */
+  int64_t rows;     /* of all shards */
+  int64_t dropped;  /* tokens of the stream that fill no row */
+  int64_t shards, rows_of_shard;
+};
+
+struct shards {
+  const struct corpus *corpus; /* borrowed */
+  const struct tokenizer_facts *facts;
+  const struct options *options;
+  const char *folder;
+  char tokenizer[HASH_HEX_BYTES];
+  char tag[SHARDS_TAG_BYTES]; /* first digits of the hash of tokenizer and rules */
+  char length[SHARDS_TEXT_BYTES];
+  struct shards_side sides[CORPUS_SIDES];
+};
+
+/* What a shard's rows tell. */
+struct shards_counts {
+  int64_t *histogram; /* [vocabulary], borrowed; counts are added */
+  double entropy;     /* sum over rows of the entropy of the row's own tokens, nats */
+  int64_t tokens;     /* of the rows */
+  int64_t rows;
+};
+
+/* Lays out the rows of both sides. Collective. MISMATCH when a side that must have rows has none.
+ */
+enum status shards_plan(struct shards *shards, const struct corpus *corpus,
+                        const struct tokenizer *tokenizer, const struct options *options,
+                        struct comm *comm);
+void shards_free(struct shards *shards);
+
+/* Packs shard number `index` of a side, counts its rows, and writes it unless it is there already.
+ * Local. WRITE; DAMAGED. */
+enum status shards_make(const struct shards *shards, enum corpus_side side, int64_t index,
+                        struct shards_counts *counts);
+
+#endif

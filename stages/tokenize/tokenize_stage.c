@@ -1,0 +1,170 @@
+#include "stages/tokenize/tokenize_stage.h"
+
+#include <limits.h>
+#include <stdio.h>
+
+#include "monitoring/log.h"
+#include "monitoring/progress.h"
+#include "monitoring/timer.h"
+#include "pipeline/artefact/manifest.h"
+#include "pipeline/base/file.h"
+#include "sharding/comm.h"
+#include "stages/tokenize/corpus.h"
+#include "stages/tokenize/encode_unit.h"
+#include "stages/tokenize/shards.h"
+#include "stages/tokenize/statistics.h"
+#include "stages/tokenize/vocabulary.h"
+
+/* Rank 0 lists the files first, so that an error is said once. */
+static enum status list_inputs(struct inputs *inputs, const struct stage *stage) {
+  const struct options *options = stage->options;
+  return comm_agree(stage->comm,
+                    inputs_list(inputs, &options->input, options->boundary, UNIT_BYTES));
+}
+
+static enum status parts_folder(char path[PATH_MAX], const struct stage *stage) {
+  CHECK(snprintf(path, PATH_MAX, "%s/parts", stage->folder) < PATH_MAX, STATUS_WRITE,
+        "path too long: '%s'", stage->folder);
+  return STATUS_OK;
+}
+
+static enum status make_parts_folder(const struct stage *stage) {
+  char path[PATH_MAX];
+  if (stage->comm->rank) return STATUS_OK;
+  TRY(parts_folder(path, stage));
+  return file_make_folder(path);
+}
+
+static void show_progress(struct log *log, const struct encode_unit *work, int64_t unit,
+                          double begun) {
+  const int64_t units = (int64_t)work->inputs->unit_count;
+  log_progress(log, "encoded %lld of %lld units of input, %.1f s", (long long)unit + 1,
+               (long long)units, timer_now() - begun);
+}
+
+/* Encodes this rank's units that are not done; ends early when a stop is requested. */
+static enum status encode_units(const struct encode_unit *work, const struct stage *stage) {
+  const int64_t units = (int64_t)work->inputs->unit_count;
+  const double begun = timer_now();
+  for (int64_t unit = stage->comm->rank; unit < units; unit += stage->comm->size) {
+    CHECK(!stage_stop_requested(), STATUS_STOPPED, "stopped on request at unit %lld of %lld",
+          (long long)unit, (long long)units);
+    if (!encode_unit_parts(work, unit)) TRY(encode_unit_run(work, unit));
+    show_progress(stage->log, work, unit, begun);
+  }
+  return STATUS_OK;
+}
+
+static enum status check_documents(const struct corpus *corpus, const struct stage *stage) {
+  CHECK(corpus->tally.documents, STATUS_MISMATCH,
+        "the input '%s'%s holds no documents (boundary: %s)", stage->options->input.values[0],
+        stage->options->input.count > 1 ? " and the others" : "",
+        options_choice(stage->options, OPTION_boundary));
+  return STATUS_OK;
+}
+
+static void report(struct log *log, const struct statistics *statistics,
+                   const struct shards *shards) {
+  const struct corpus *corpus = shards->corpus;
+  const struct tally *tally = &corpus->tally;
+  log_line(log, "%lld documents, %lld duplicates left out, %lld held out; %lld bytes, %lld tokens",
+           (long long)tally->documents, (long long)corpus->duplicates,
+           (long long)corpus->counts[CORPUS_HELD_OUT].documents, (long long)tally->bytes,
+           (long long)tally->tokens);
+  log_line(log, "rows of %s: %lld to train on, %lld held out; tokenizer %s, %d ids, %.12s",
+           shards->length, (long long)statistics->sides[CORPUS_TRAIN].rows,
+           (long long)statistics->sides[CORPUS_HELD_OUT].rows, shards->facts->kind,
+           shards->facts->vocabulary_size, shards->tokenizer);
+  log_line(log, "held-out text: unigram loss %.4f nats, entropy of a row %.4f nats",
+           statistics->unigram_loss, statistics->sides[CORPUS_HELD_OUT].row_entropy);
+  if (tally->invalid_bytes)
+    log_warn(log, "%lld documents hold %lld bytes that are not UTF-8; each is read as U+FFFD%s",
+             (long long)tally->invalid_documents, (long long)tally->invalid_bytes,
+             shards->facts->lossless ? " when shown, and kept as it is in the tokens" : "");
+  if (tally->archive_warnings)
+    log_warn(log, "%lld oddities in archives (see statistics.json)",
+             (long long)tally->archive_warnings);
+}
+
+/* What readers of the finished folder want to know at once. */
+static enum status add_facts(struct scalars *facts, const struct statistics *statistics,
+                             const struct shards *shards) {
+  const struct statistics_side *train = &statistics->sides[CORPUS_TRAIN];
+  const struct statistics_side *held_out = &statistics->sides[CORPUS_HELD_OUT];
+  TRY(scalars_set_text(facts, "tokenizer", shards->tokenizer));
+  TRY(scalars_set_integer(facts, "vocabulary_size", shards->facts->vocabulary_size));
+  TRY(scalars_set_integer(facts, "sequence_length", shards->options->sequence_length));
+  TRY(scalars_set_integer(facts, "train_rows", train->rows));
+  TRY(scalars_set_integer(facts, "train_tokens", train->tokens));
+  TRY(scalars_set_integer(facts, "held_out_rows", held_out->rows));
+  TRY(scalars_set_integer(facts, "held_out_tokens", held_out->tokens));
+  TRY(scalars_set_real(facts, "unigram_loss_nats", statistics->unigram_loss));
+  return scalars_set_real(facts, "held_out_row_entropy_nats", held_out->row_entropy);
+}
+
+/* Collects the outputs, and drops the journal: on rank 0. */
+static enum status finish(const struct statistics *statistics, const struct shards *shards,
+                          const struct stage *stage) {
+  static const char *const files[] = {STATISTICS_NAME, "tokenizer.json", "tokenizer.model"};
+  char path[PATH_MAX];
+  if (stage->comm->rank) return STATUS_OK;
+  TRY(statistics_write(statistics, shards));
+  TRY(manifest_collect(stage->manifest, stage->folder));
+  for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+    TRY(manifest_add_file(stage->manifest, stage->folder, files[i]));
+  TRY(add_facts(&stage->manifest->facts, statistics, shards));
+  TRY(parts_folder(path, stage));
+  return file_remove(path);
+}
+
+static enum status pack(const struct corpus *corpus, const struct tokenizer *tokenizer,
+                        struct stage *stage) {
+  struct shards shards = {0};
+  struct statistics statistics = {0};
+  enum status status;
+  TRY_OR(status, done, shards_plan(&shards, corpus, tokenizer, stage->options, stage->comm));
+  TRY_OR(status, done, statistics_make(&statistics, &shards, stage->comm));
+  report(stage->log, &statistics, &shards);
+  TRY_OR(status, done, comm_agree(stage->comm, finish(&statistics, &shards, stage)));
+done:
+  statistics_free(&statistics);
+  shards_free(&shards);
+  return status;
+}
+
+static enum status encode_and_pack(const struct encode_unit *work, struct stage *stage) {
+  struct corpus corpus = {0};
+  enum status status;
+  TRY(comm_agree(stage->comm, make_parts_folder(stage)));
+  TRY(comm_agree(stage->comm, encode_units(work, stage)));
+  TRY_OR(status, done, corpus_open(&corpus, work, stage->options->held_out, stage->comm));
+  TRY_OR(status, done, check_documents(&corpus, stage));
+  TRY_OR(status, done, pack(&corpus, work->tokenizer, stage));
+done:
+  corpus_free(&corpus);
+  return status;
+}
+
+static enum status run(const struct inputs *inputs, struct stage *stage) {
+  struct tokenizer *tokenizer;
+  const struct vocabulary vocabulary = {inputs, stage->options, stage->folder};
+  TRY(vocabulary_open(&tokenizer, &vocabulary, stage->comm));
+  const struct encode_unit work = {.inputs = inputs,
+                                   .options = stage->options,
+                                   .tokenizer = tokenizer,
+                                   .folder = stage->folder,
+                                   .key = encode_unit_key(inputs, stage->options, tokenizer)};
+  const enum status status = encode_and_pack(&work, stage);
+  tokenizer_close(tokenizer);
+  TRY(status);
+  return STATUS_OK;
+}
+
+enum status tokenize_stage(struct stage *stage) {
+  struct inputs inputs = {0};
+  enum status status = list_inputs(&inputs, stage);
+  if (status == STATUS_OK) status = run(&inputs, stage);
+  inputs_free(&inputs);
+  TRY(status);
+  return STATUS_OK;
+}
