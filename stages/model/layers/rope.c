@@ -44,11 +44,13 @@ static void fill_row(const struct tape *tape, struct rope_record *tables, int64_
   array_put_sums(tape, array_sum_at(tape, tables->sine, row * pairs), sine, pairs);
 }
 
-/* The distance after which positions begin again (sequences of a batch), or the number of rows. */
+/* The row from which positions begin again (sequences of a batch), or the number of rows. Sequences
+ * may start with some rows of one position: control tokens that are not turned. */
 static int64_t period(const int32_t *positions, int64_t rows) {
-  for (int64_t i = 1; i < rows; i++)
-    if (positions[i] == positions[0]) return i;
-  return rows;
+  int64_t i = 1;
+  while (i < rows && positions[i] == positions[0]) i++;
+  while (i < rows && positions[i] != positions[0]) i++;
+  return i;
 }
 
 static void copy_row(const struct tape *tape, const struct rope_record *tables, int64_t row,
