@@ -1,0 +1,61 @@
+#include "stages/evaluate/texts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "sharding/store.h"
+
+enum { PREFIX_BYTES = 64 };
+
+/* The column "text" is bytes. */
+static enum status read_samples(struct texts *texts, const struct store *store,
+                                struct source_cache *cache) {
+  struct store_column column;
+  if (store_find(store, &column, "text") != STATUS_OK) {
+    error_clear(); /* rows of tokens alone */
+    return STATUS_OK;
+  }
+  for (int64_t row = 0; row < EVALUATION_TEXTS && row < texts->count; row++) {
+    int64_t length;
+    texts->samples[row] = calloc((size_t)column.width + 1, 1);
+    CHECK(texts->samples[row], STATUS_ENVIRONMENT, "out of memory: a text of %lld bytes",
+          (long long)column.width);
+    TRY(store_read(&column, cache, row, texts->samples[row], &length));
+  }
+  return STATUS_OK;
+}
+
+static enum status read_rows(struct texts *texts, const struct store *store,
+                             struct source_cache *cache, int64_t most) {
+  struct store_column column;
+  TRY(store_find(store, &column, "tokens"));
+  texts->count = store->rows < most ? store->rows : most;
+  texts->positions = column.width;
+  texts->tokens = calloc((size_t)(texts->count * texts->positions), sizeof *texts->tokens);
+  CHECK(texts->tokens, STATUS_ENVIRONMENT, "out of memory: %lld rows of tokens",
+        (long long)texts->count);
+  for (int64_t row = 0; row < texts->count; row++)
+    TRY(store_read_int32(&column, cache, row, texts->tokens + row * texts->positions, NULL));
+  return read_samples(texts, store, cache);
+}
+
+enum status texts_read(struct texts *texts, const char *folder, const char *name, int64_t most) {
+  struct store store;
+  struct source_cache cache = {0};
+  char prefix[PREFIX_BYTES];
+  *texts = (struct texts){0};
+  snprintf(prefix, sizeof prefix, "%s-", name);
+  TRY(store_open(&store, folder, prefix));
+  const enum status status = read_rows(texts, &store, &cache, most);
+  source_cache_free(&cache);
+  store_close(&store);
+  if (status != STATUS_OK) texts_free(texts);
+  TRY(status);
+  return STATUS_OK;
+}
+
+void texts_free(struct texts *texts) {
+  free(texts->tokens);
+  for (int i = 0; i < EVALUATION_TEXTS; i++) free(texts->samples[i]);
+  *texts = (struct texts){0};
+}
