@@ -40,9 +40,9 @@ int64_t order_permute(const struct order *order, int64_t epoch, int64_t position
 /* Steps of one pass: rows / batch, rounded up. Equal on all ranks. Local. */
 int64_t order_steps(const struct order *order);
 
-/* Hash of one consumed sample, and of a whole step: the sum (mod 2^64) over its slots, so that
- * ranks may add up their parts in any order. Local. */
-uint64_t order_sample_hash(struct order_sample sample, int64_t slot);
+/* Hash of one consumed sample (0 for an empty slot), and of a whole step: the sum (mod 2^64) over
+ * its slots, so that ranks may add up their parts in any order. Local. */
+uint64_t order_sample_hash(struct order_sample sample);
 uint64_t order_step_hash(const struct order *order, int64_t step);
 
 /* Fingerprint of what decides every sample: hash of the data (store.hash), tokenizer hash, seed,
