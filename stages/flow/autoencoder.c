@@ -111,5 +111,14 @@ static enum status loss(struct flow *flow, struct tape *tape, const struct flow_
   return tape->status;
 }
 
-const struct flow_kind flow_autoencoder = {
-    .name = "autoencoder", .parts = parts, .init = init, .weights = weights, .loss = loss};
+/* Accuracy is only reported. */
+static double objective(const double *sum, const double *total) {
+  return total[PART_CE] > 0 ? sum[PART_CE] / total[PART_CE] : 0;
+}
+
+const struct flow_kind flow_autoencoder = {.name = "autoencoder",
+                                           .parts = parts,
+                                           .init = init,
+                                           .weights = weights,
+                                           .loss = loss,
+                                           .objective = objective};

@@ -45,6 +45,11 @@ static void weights(const struct flow *flow, const struct flow_batch *batch, dou
   }
 }
 
+static double objective(const double *sum, const double *total) {
+  const double tokens = total[ELF_MSE] + total[ELF_CE];
+  return tokens > 0 ? (sum[ELF_MSE] + sum[ELF_CE]) / tokens : 0;
+}
+
 const struct flow_kind flow_elf = {.name = "elf",
                                    .parts = parts,
                                    .needs_embeddings = true,
@@ -52,4 +57,5 @@ const struct flow_kind flow_elf = {.name = "elf",
                                    .init = init,
                                    .weights = weights,
                                    .loss = elf_loss,
+                                   .objective = objective,
                                    .sample = elf_sample};

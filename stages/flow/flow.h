@@ -38,11 +38,10 @@ struct flow_batch {
 };
 
 /* The parts of an objective. A part is reported as sum / weight, both summed over the global batch
- * in canonical order; the objective is the sum over parts of factor * sum / (global) weight. */
+ * in canonical order. */
 struct flow_losses {
   double sum[FLOW_PARTS];
   double weight[FLOW_PARTS];
-  double factor[FLOW_PARTS]; /* all 1 when loss() is called; it may set others (0: only reported) */
 };
 
 struct flow_kind {
@@ -58,11 +57,15 @@ struct flow_kind {
    * covers), without running the network. Local; cheap; the same draws as in loss (R-DLM-2). */
   void (*weights)(const struct flow *flow, const struct flow_batch *batch, double *weight);
 
-  /* Runs the network and leaves the objective on the tape: sum[] of each part, gradients scaled by
-   * factor / total[part], where `total` is the normaliser of the whole global batch. Collective
-   * over the vocabulary group. */
+  /* Runs the network and leaves the objective on the tape: sum[] of each part, gradients scaled
+   * for `total`, the normalisers of the whole global batch. Collective over the vocabulary
+   * group. */
   enum status (*loss)(struct flow *flow, struct tape *tape, const struct flow_batch *batch,
                       const double *total, struct flow_losses *losses);
+
+  /* The objective that loss() leaves on the tape, from the global sums and totals of the parts.
+   * NULL: the sum over parts of sum / total. Local. */
+  double (*objective)(const double *sum, const double *total);
 
   /* Recomputes derived parameters (param->derived) from the others; called after the weights were
    * set and after every update. NULL: nothing is derived. Collective over the vocabulary group. */

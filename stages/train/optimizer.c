@@ -106,13 +106,24 @@ static void average(const struct optimizer *optimizer, float *averages, const fl
   for (int64_t i = 0; i < count; i++) averages[i] = keep * averages[i] + take * masters[i];
 }
 
+static bool all_finite(const float *values, int64_t count) {
+  uint32_t bad = 0;
+  for (int64_t i = 0; i < count; i++) {
+    uint32_t bits;
+    memcpy(&bits, values + i, sizeof bits);
+    bad |= (bits & 0x7f800000u) == 0x7f800000u;
+  }
+  return bad == 0;
+}
+
 static double decay_of(const struct optimizer *optimizer, const struct param *param) {
   const bool shrinks = param->kind == PARAM_MATRIX || param->kind == PARAM_TABLE;
   return shrinks ? optimizer->options->weight_decay : 0;
 }
 
-static void apply_adam(struct optimizer *optimizer, struct optimizer_tensor *tensor,
+static bool apply_adam(struct optimizer *optimizer, struct optimizer_tensor *tensor,
                        const float *gradient, const struct optimizer_update *update) {
+  bool finite = true;
   const struct options *options = optimizer->options;
   const struct adam adam = {.rate = update->rate,
                             .beta1 = options->beta1,
@@ -127,14 +138,17 @@ static void apply_adam(struct optimizer *optimizer, struct optimizer_tensor *ten
     master_load(w, tensor->param->data, tensor->low, at, count);
     adam_update(w, tensor->first + at, tensor->second + at, gradient + at, count,
                 optimizer->updates, &adam);
+    finite &= all_finite(w, count);
     master_store(tensor->param->data, tensor->low, w, at, count);
     if (tensor->average) average(optimizer, tensor->average + at, w, count);
   }
+  return finite;
 }
 
 /* Moves the weights against the orthogonalised direction. */
-static void descend(const struct optimizer *optimizer, struct optimizer_tensor *tensor,
+static bool descend(const struct optimizer *optimizer, struct optimizer_tensor *tensor,
                     const float *direction, double learning_rate) {
+  bool finite = true;
   const float rate = (float)learning_rate;
   const float keep = (float)(1 - learning_rate * decay_of(optimizer, tensor->param));
   float w[CHUNK];
@@ -142,13 +156,16 @@ static void descend(const struct optimizer *optimizer, struct optimizer_tensor *
     const int64_t count = all - at < CHUNK ? all - at : CHUNK;
     master_load(w, tensor->param->data, tensor->low, at, count);
     for (int64_t i = 0; i < count; i++) w[i] = keep * w[i] - rate * direction[at + i];
+    finite &= all_finite(w, count);
     master_store(tensor->param->data, tensor->low, w, at, count);
     if (tensor->average) average(optimizer, tensor->average + at, w, count);
   }
+  return finite;
 }
 
 static enum status apply_muon(struct optimizer *optimizer, struct optimizer_tensor *tensor,
-                              const float *gradient, const struct optimizer_update *update) {
+                              const float *gradient, const struct optimizer_update *update,
+                              bool *finite) {
   const int64_t count = held(tensor->param);
   const struct muon_matrix matrix = as_matrix(optimizer, tensor->param);
   const size_t mark = arena_mark(&optimizer->scratch);
@@ -156,15 +173,15 @@ static enum status apply_muon(struct optimizer *optimizer, struct optimizer_tens
   muon_momentum(u, tensor->first, gradient, count, optimizer->options->muon_momentum,
                 update->gradient_scale, optimizer->updates);
   const enum status status = muon_orthogonalise(u, &matrix);
-  if (status == STATUS_OK) descend(optimizer, tensor, u, update->rate);
+  if (status == STATUS_OK) *finite = descend(optimizer, tensor, u, update->rate);
   arena_reset(&optimizer->scratch, mark);
   return status;
 }
 
 enum status optimizer_apply(struct optimizer *optimizer, int64_t tensor, const float *gradient,
-                            const struct optimizer_update *update) {
+                            const struct optimizer_update *update, bool *finite) {
   struct optimizer_tensor *of = optimizer->tensors + tensor;
-  if (of->muon) return apply_muon(optimizer, of, gradient, update);
-  apply_adam(optimizer, of, gradient, update);
+  if (of->muon) return apply_muon(optimizer, of, gradient, update, finite);
+  *finite = apply_adam(optimizer, of, gradient, update);
   return STATUS_OK;
 }

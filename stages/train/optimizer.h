@@ -78,10 +78,11 @@ struct optimizer_update {
 /* Begins the next update: the counts go up by one. Local. */
 void optimizer_begin(struct optimizer *optimizer);
 
-/* Updates one owned tensor from its summed gradient, and its average. Local; for a cut matrix that
- * takes Muon, collective over the vocabulary group, whose ranks own its rows together. */
+/* Updates one owned tensor from its summed gradient, and its average; *finite says whether all its
+ * weights are finite numbers afterwards. Local; for a cut matrix that takes Muon, collective over
+ * the vocabulary group, whose ranks own its rows together. */
 enum status optimizer_apply(struct optimizer *optimizer, int64_t tensor, const float *gradient,
-                            const struct optimizer_update *update);
+                            const struct optimizer_update *update, bool *finite);
 
 /* The F32 masters of [first, first + count) of an owned tensor. Local. */
 void optimizer_masters(const struct optimizer *optimizer, int64_t tensor, float *values,

@@ -1,0 +1,97 @@
+/* One training node: everything that pretrain, autoencode and distill share.
+ *
+ * Steps are counted from 0. A step takes `batch` rows in `micro_shards` micro-shards; each rank
+ * works on its own one after the other. Losses, gradients and weights follow fixed trees over
+ * micro-shards and vocabulary slices, so that they have the same bits for every admissible number
+ * of ranks (sharding/grid.h), and a resumed run goes on as if nothing had happened.
+ */
+#ifndef STAGES_TRAIN_TRAIN_H
+#define STAGES_TRAIN_TRAIN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "monitoring/health.h"
+#include "monitoring/metric_file.h"
+#include "monitoring/progress.h"
+#include "monitoring/timer.h"
+#include "pipeline/base/arena.h"
+#include "pipeline/base/error.h"
+#include "pipeline/base/hash.h"
+#include "sharding/gradients.h"
+#include "sharding/grid.h"
+#include "sharding/vocab.h"
+#include "sharding/zero.h"
+#include "stages/flow/flow.h"
+#include "stages/flow/model.h"
+#include "stages/model/tape/workspace.h"
+#include "stages/stage.h"
+#include "stages/train/optimizer.h"
+#include "stages/train/train_data.h"
+
+enum { TRAIN_RUN_ID_BYTES = 40 };
+
+/* What a checkpoint keeps beside arrays. */
+struct train_counts {
+  int64_t step;           /* optimizer steps done, skipped ones included */
+  int64_t tokens;         /* valid tokens trained on */
+  int64_t skipped;        /* steps that changed nothing, in all */
+  int64_t skipped_in_row; /* ... and since the last that did */
+};
+
+struct train {
+  struct stage *stage;             /* borrowed */
+  const struct options *options;   /* of the node; borrowed */
+  const struct recipe_node *shape; /* the node whose options shape the network; borrowed */
+  char tokens_folder[STAGE_PATH_BYTES];
+  char embeddings_folder[STAGE_PATH_BYTES]; /* "" without */
+  char base_folder[STAGE_PATH_BYTES];       /* of what is distilled; "" otherwise */
+  char tokenizer_hash[HASH_HEX_BYTES];
+  char fingerprint[HASH_HEX_BYTES]; /* of the data and its order */
+  char config_hash[HASH_HEX_BYTES];
+  char run_id[TRAIN_RUN_ID_BYTES];
+  struct model_facts facts;
+
+  struct grid grid;
+  struct kernels kernels;
+  struct vocab vocab;
+  struct params params, teacher;
+  struct flow flow;
+  struct train_data data, held_out;
+
+  struct param **trained; /* [trained_count] what has a gradient, derived parameters included */
+  int64_t trained_count;
+  struct zero zero;
+  struct gradients *gradients;
+  bool *complete;   /* [trained_count] gradients of this micro step that nothing is added to */
+  int64_t released; /* ... of which these many, from the last declared on, were handed over */
+  enum status exchange_status; /* of handing over during the backward pass */
+  double *squares;             /* [trained_count] of the summed gradients */
+  double *scalars;             /* [micro steps][FLOW_PARTS] */
+  struct optimizer optimizer;
+  struct arena declarations, weights, sums, state; /* owned */
+  struct workspace workspace;                      /* activations */
+  bool weights_not_finite;                         /* an update of this rank left such weights */
+
+  struct train_counts counts;
+  struct health health;
+  struct timer timer;
+  struct progress progress;
+  struct metric_file metrics;
+};
+
+/* Opens inputs, declares the network, takes memory and sets the first weights. Collective over
+ * stage->comm; all ranks return the same status. MISMATCH for inputs that do not fit one another.
+ * train_close afterwards, also on failure. */
+enum status train_open(struct train *train, struct stage *stage);
+void train_close(struct train *train);
+
+/* Trains to the end of the recipe's steps. Collective. STOPPED after saving when a stop was
+ * requested; NUMERIC when the budget of skipped steps is spent; WRITE when checkpoints could not be
+ * written again and again. */
+enum status train_loop(struct train *train);
+
+/* The whole of a training node. Collective. */
+enum status train_run(struct stage *stage);
+
+#endif

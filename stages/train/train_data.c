@@ -1,0 +1,124 @@
+#include "stages/train/train_data.h"
+
+#include <inttypes.h>
+
+enum { TOKENS, EMBEDDINGS };
+
+static bool validates(const struct train_data *data) {
+  return data->request.row_limit > 0;
+}
+
+static int64_t slot_count(const struct train_data *data) {
+  return split_count(data->request.shards) * data->request.rows_each;
+}
+
+static enum status open_tokens(struct train_data *data) {
+  const struct train_data_request *request = &data->request;
+  TRY(store_open(&data->tokens, request->tokens_folder, request->side));
+  TRY(store_find(&data->tokens, &data->token_column, "tokens"));
+  CHECK(data->tokens.rows > 0, STATUS_MISMATCH,
+        "%s: the %s side has no rows; give the tokenize node more text", request->tokens_folder,
+        request->side);
+  return STATUS_OK;
+}
+
+static enum status open_embeddings(struct train_data *data) {
+  const struct train_data_request *request = &data->request;
+  if (!request->embeddings_folder) return STATUS_OK;
+  TRY(store_open(&data->embeddings, request->embeddings_folder, request->side));
+  TRY(store_find(&data->embeddings, &data->embedding_column, "embeddings"));
+  CHECK(data->embeddings.rows == data->tokens.rows, STATUS_MISMATCH,
+        "%s has %" PRId64 " rows, %s has %" PRId64 "; run the embed node again",
+        request->embeddings_folder, data->embeddings.rows, request->tokens_folder,
+        data->tokens.rows);
+  const struct store_column *column = &data->embedding_column;
+  data->width = column->shape[column->dimensions - 1];
+  return STATUS_OK;
+}
+
+static struct order make_order(const struct train_data *data) {
+  const struct train_data_request *request = &data->request;
+  const bool once = validates(data);
+  const int64_t rows = data->tokens.rows;
+  return (struct order){.seed = request->seed,
+                        .rows = once && request->row_limit < rows ? request->row_limit : rows,
+                        .batch = request->batch,
+                        .sequential = once,
+                        .single_pass = once};
+}
+
+static enum status open_loader(struct train_data *data) {
+  const struct train_data_request *request = &data->request;
+  const struct loader_field fields[] = {
+      [TOKENS] = {&data->token_column, DTYPE_I32, request->positions, request->pad},
+      [EMBEDDINGS] = {&data->embedding_column, DTYPE_F32, request->positions * data->width, 0}};
+  const struct loader_options options = {.order = data->order,
+                                         .first_slot = request->shards.begin * request->rows_each,
+                                         .slots = slot_count(data),
+                                         .fields = fields,
+                                         .field_count = data->width > 0 ? 2 : 1,
+                                         .depth = validates(data) ? 0 : -1};
+  return loader_open(&data->loader, &options);
+}
+
+static enum status open_all(struct train_data *data, struct arena *arena) {
+  TRY(open_tokens(data));
+  TRY(open_embeddings(data));
+  data->order = make_order(data);
+  const size_t slots = (size_t)slot_count(data);
+  data->lengths = arena_take_zeroed(arena, slots * sizeof(*data->lengths));
+  data->samples = arena_take_zeroed(arena, slots * sizeof(*data->samples));
+  data->strata = arena_take_zeroed(arena, slots * sizeof(*data->strata));
+  return open_loader(data);
+}
+
+enum status train_data_open(struct train_data *data, const struct train_data_request *request,
+                            struct arena *arena) {
+  *data = (struct train_data){.request = *request};
+  const enum status status = open_all(data, arena);
+  if (status != STATUS_OK) train_data_close(data);
+  return status;
+}
+
+void train_data_close(struct train_data *data) {
+  if (data->loader) loader_close(data->loader);
+  store_close(&data->embeddings);
+  store_close(&data->tokens);
+  *data = (struct train_data){0};
+}
+
+enum status train_data_load(struct train_data *data, int64_t step) {
+  TRY(loader_get(data->loader, step, &data->batch));
+  const int64_t first = data->request.shards.begin * data->request.rows_each;
+  for (int64_t i = 0; i < slot_count(data); i++) {
+    const struct order_sample sample = data->batch->samples[i];
+    const int64_t length = sample.row < 0 ? 0 : data->batch->lengths[TOKENS][i];
+    data->lengths[i] =
+        (int32_t)(length < data->request.positions ? length : data->request.positions);
+    data->samples[i] = sample.index;
+    data->strata[i] = validates(data) ? sample.index : first + i;
+  }
+  return STATUS_OK;
+}
+
+struct flow_batch train_data_micro(const struct train_data *data, int64_t j) {
+  const int64_t first = j * data->request.rows_each, positions = data->request.positions;
+  const float *embeddings = data->width > 0 ? data->batch->fields[EMBEDDINGS] : NULL;
+  return (struct flow_batch){
+      .count = data->request.rows_each,
+      .positions = positions,
+      .tokens = (const int32_t *)data->batch->fields[TOKENS] + first * positions,
+      .lengths = data->lengths + first,
+      .embeddings = embeddings ? embeddings + first * positions * data->width : NULL,
+      .samples = data->samples + first,
+      .strata = data->strata + first,
+      .stratum_count = validates(data) ? data->order.rows : data->request.batch,
+      .step = validates(data) ? 0 : (uint32_t)data->batch->step,
+      .validation = validates(data)};
+}
+
+int64_t train_data_tokens(const struct train_data *data) {
+  int64_t tokens = 0;
+  for (int64_t i = 0; i < slot_count(data); i++) tokens += data->lengths[i];
+  return tokens;
+}

@@ -1,0 +1,145 @@
+#include "stages/train/train_step.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+#include "stages/train/schedule.h"
+#include "stages/train/train_exchange.h"
+
+/* One micro step on a tape. */
+struct micro {
+  struct train *train;
+  const struct train_losses *batch_losses;
+  struct flow_batch batch;
+  struct flow_losses losses;
+};
+
+static enum status use_tape(void *context, struct tape *tape) {
+  struct micro *micro = context;
+  struct train *train = micro->train;
+  const bool real = !arena_is_measuring(tape->arena);
+  micro->losses = (struct flow_losses){{0}, {0}};
+  timer_switch(&train->timer, TIMER_FORWARD);
+  TRY(train->flow.kind->loss(&train->flow, tape, &micro->batch, micro->batch_losses->total,
+                             &micro->losses));
+  timer_switch(&train->timer, TIMER_BACKWARD);
+  TRY(tape_backward(tape, real ? train_exchange_ready : NULL, train));
+  timer_switch(&train->timer, TIMER_OTHER);
+  return STATUS_OK;
+}
+
+static enum status micro_step(struct train *train, int64_t j, struct train_losses *losses) {
+  struct micro micro = {
+      .train = train, .batch_losses = losses, .batch = train_data_micro(&train->data, j)};
+  train_exchange_begin(train, j);
+  TRY(workspace_run(&train->workspace, use_tape, &micro));
+  timer_switch(&train->timer, TIMER_REDUCE);
+  TRY(train_exchange_end(train));
+  train_losses_keep(train, j, &micro.losses);
+  timer_switch(&train->timer, TIMER_OTHER);
+  return STATUS_OK;
+}
+
+static enum status compute(struct train *train, struct train_result *result) {
+  TRY(train_losses_weigh(train, &train->data, &result->losses));
+  for (int64_t j = 0; j < grid_micro_steps(&train->grid); j++)
+    TRY(micro_step(train, j, &result->losses));
+  timer_switch(&train->timer, TIMER_REDUCE);
+  TRY(train_losses_sum(train, &result->losses));
+  result->loss = train_losses_objective(&result->losses, train->flow.kind);
+  return train_exchange_finish(train, &result->gradient_norm);
+}
+
+/* The words that all ranks decide by. */
+enum { WORD_STOP, WORD_NOT_FINITE, WORD_WEIGHTS, WORDS };
+
+static enum status decide(struct train *train, struct train_result *result, bool *sound) {
+  int64_t words[WORDS] = {
+      [WORD_STOP] = stage_stop_requested(),
+      [WORD_NOT_FINITE] = !health_finite(result->loss, result->gradient_norm),
+      [WORD_WEIGHTS] = train->weights_not_finite,
+  };
+  TRY(comm_allreduce(train->grid.world, words, WORDS, DTYPE_I64, COMM_MAX));
+  CHECK(!words[WORD_WEIGHTS], STATUS_NUMERIC,
+        "step %" PRId64 ": an update left weights that are not finite; lower learning_rate (%g)",
+        train->counts.step, train->options->learning_rate);
+  result->stop_requested = words[WORD_STOP] != 0;
+  *sound = words[WORD_NOT_FINITE] == 0;
+  return STATUS_OK;
+}
+
+static const char *find_culprit(const struct train *train, const struct train_result *result) {
+  for (int64_t part = 0; train->flow.kind->parts[part]; part++)
+    if (!isfinite(result->losses.sum[part])) return train->flow.kind->parts[part];
+  for (int64_t i = train->trained_count - 1; i >= 0; i--)
+    if (!isfinite(train->squares[i])) return train->trained[i]->name;
+  return "gradient norm";
+}
+
+static double clip_scale(const struct options *options, double norm) {
+  return options->clip > 0 && norm > options->clip ? options->clip / norm : 1;
+}
+
+static enum status update_owned(struct train *train, const struct train_result *result) {
+  const struct optimizer_update update = {
+      .rate = result->rate, .gradient_scale = clip_scale(train->options, result->gradient_norm)};
+  optimizer_begin(&train->optimizer);
+  for (int64_t i = 0; i < train->trained_count; i++) {
+    if (!train->optimizer.tensors[i].owned) continue;
+    bool finite = true;
+    TRY(optimizer_apply(&train->optimizer, i, gradients_sum(train->gradients, i), &update,
+                        &finite));
+    if (!finite) train->weights_not_finite = true;
+  }
+  return STATUS_OK;
+}
+
+static enum status update(struct train *train, const struct train_result *result) {
+  timer_switch(&train->timer, TIMER_OPTIMIZER);
+  TRY(update_owned(train, result));
+  timer_switch(&train->timer, TIMER_REDUCE);
+  for (int64_t i = 0; i < train->trained_count; i++) {
+    const struct param *param = train->trained[i];
+    const size_t each = dtype_bytes(param_dtype(param, train->kernels.element));
+    if (!param->derived)
+      TRY(zero_share_one(&train->zero, i, param->data,
+                         param->row_count * param->cols * (int64_t)each));
+  }
+  timer_switch(&train->timer, TIMER_OTHER);
+  return train->flow.kind->prepare ? train->flow.kind->prepare(&train->flow) : STATUS_OK;
+}
+
+/* Tokens and sample hash of the whole batch: sums of integers, exact in any order. The hash is
+ * added modulo 2^64 as two halves. */
+static enum status count_rows(struct train *train, struct train_result *result) {
+  const uint64_t hash = train->data.batch->hash;
+  int64_t sums[3] = {train_data_tokens(&train->data), (int64_t)(hash & 0xffffffffu),
+                     (int64_t)(hash >> 32)};
+  TRY(comm_allreduce(train->grid.world, sums, 3, DTYPE_I64, COMM_SUM));
+  result->tokens = sums[0];
+  result->samples = (uint64_t)sums[1] + ((uint64_t)sums[2] << 32);
+  return STATUS_OK;
+}
+
+static void count_step(struct train *train, const struct train_result *result) {
+  train->counts.step++;
+  train->counts.tokens += result->tokens;
+  train->counts.skipped += result->culprit != NULL;
+  train->counts.skipped_in_row = result->culprit ? train->counts.skipped_in_row + 1 : 0;
+  if (!result->culprit) health_accept(&train->health, result->loss);
+}
+
+enum status train_step(struct train *train, struct train_result *result) {
+  *result = (struct train_result){.rate = schedule_rate(train->options, train->counts.step)};
+  bool sound = false;
+  timer_switch(&train->timer, TIMER_DATA);
+  TRY(comm_agree(train->grid.world, train_data_load(&train->data, train->counts.step)));
+  timer_switch(&train->timer, TIMER_OTHER);
+  TRY(count_rows(train, result));
+  TRY(compute(train, result));
+  TRY(decide(train, result, &sound));
+  if (sound) TRY(update(train, result));
+  if (!sound) result->culprit = find_culprit(train, result);
+  count_step(train, result);
+  return STATUS_OK;
+}

@@ -1,0 +1,26 @@
+/* One optimizer step. */
+#ifndef STAGES_TRAIN_TRAIN_STEP_H
+#define STAGES_TRAIN_TRAIN_STEP_H
+
+#include "stages/train/train.h"
+#include "stages/train/train_losses.h"
+
+/* What a step found; the same on all ranks. */
+struct train_result {
+  struct train_losses losses;
+  double loss;
+  double gradient_norm; /* before clipping */
+  double rate;          /* learning rate */
+  uint64_t samples;     /* hash of the sample ids */
+  int64_t tokens;       /* valid ones */
+  const char *culprit;  /* first parameter or part that is not finite, borrowed; NULL: updated */
+  bool stop_requested;  /* by some rank */
+};
+
+/* Runs step train->counts.step: forward, backward, sums over ranks, one decision, update; counts
+ * it. A step whose loss or gradient is not finite changes no weight and no state of the optimizer.
+ * Collective over world. DAMAGED for rows that cannot be read, NUMERIC when the update of an
+ * earlier step left weights that are not finite. */
+enum status train_step(struct train *train, struct train_result *result);
+
+#endif
