@@ -1,0 +1,92 @@
+/* millrace plan: what `run` would do, without doing it. */
+#include <libgen.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/statvfs.h>
+
+#include "pipeline/base/file.h"
+#include "pipeline/driver/commands.h"
+#include "pipeline/driver/estimate.h"
+#include "pipeline/driver/graph.h"
+#include "pipeline/driver/launch.h"
+
+static void print_sizes(const struct estimate *estimate) {
+  char size[24];
+  printf("  reads %s", text_size(size, estimate->input_bytes));
+  if (estimate->parameters) printf(", about %.3g M parameters", (double)estimate->parameters / 1e6);
+  if (estimate->disk_bytes) printf(", writes about %s", text_size(size, estimate->disk_bytes));
+  printf("\n");
+}
+
+static enum status print_launch(const struct run *run, const struct site *site,
+                                const struct recipe_node *node) {
+  struct launch launch = {0};
+  struct text line = {0};
+  TRY(launch_node(&launch, site, run, node));
+  const enum status status = launch_format(&line, &launch);
+  if (status == STATUS_OK) printf("  %s\n", line.bytes);
+  text_free(&line);
+  return status;
+}
+
+static enum status print_node(const struct run *run, const struct site *site,
+                              const struct graph *graph, const struct estimate *estimates,
+                              size_t index) {
+  const struct recipe_node *node = &run->recipe.nodes[index];
+  const struct node_report *report = &graph->nodes[index];
+  printf("%s: %s", node->name, kind_name(node->kind));
+  if (kind_is_parallel(node->kind))
+    printf(", %lld ranks x %lld threads", (long long)node->options.ranks,
+           (long long)launch_threads(site, node));
+  printf(", %s\n", report->running ? "running" : graph_state_name(report->state));
+  if (report->state == NODE_FINISHED) return STATUS_OK;
+  print_sizes(&estimates[index]);
+  return print_launch(run, site, node);
+}
+
+/* Free space where the run folder is or will be. */
+static uint64_t free_bytes(const struct run *run) {
+  char path[PATH_MAX];
+  struct statvfs info;
+  snprintf(path, sizeof path, "%s", run->folder);
+  while (!file_exists(path) && strlen(path) > 1) memmove(path, dirname(path), strlen(path) + 1);
+  if (statvfs(path, &info) != 0) return 0;
+  return (uint64_t)info.f_bavail * info.f_frsize;
+}
+
+static enum status print_plan(struct run *run, const struct arguments *arguments,
+                              struct graph *graph) {
+  struct site site;
+  struct estimate estimates[RECIPE_NODES];
+  size_t todo = 0;
+  uint64_t needed = 0;
+  char need[24], have[24];
+  TRY(site_find(&site, arguments));
+  TRY(graph_examine(graph, run));
+  for (size_t i = 0; i < run->recipe.node_count; i++) {
+    const size_t index = run->recipe.order[i];
+    TRY(estimate_node(estimates, run, index));
+    TRY(print_node(run, &site, graph, estimates, index));
+    if (graph->nodes[index].state == NODE_FINISHED) continue;
+    todo++;
+    needed += estimates[index].disk_bytes;
+  }
+  printf("%zu of %zu nodes to make in %s; about %s to write, %s free; %lld cores, by %s\n", todo,
+         run->recipe.node_count, run->folder, text_size(need, needed),
+         text_size(have, free_bytes(run)), (long long)site.cores, site.launcher);
+  return STATUS_OK;
+}
+
+enum status command_plan(int argc, char **argv) {
+  struct arguments arguments;
+  struct graph graph = {0};
+  struct run run;
+  TRY(arguments_parse(&arguments, argv[0], argc - 1, argv + 1));
+  CHECK(arguments.operands.count <= 1, STATUS_USAGE, "expected: millrace plan [RECIPE | RUN]");
+  TRY(run_open(&run, &arguments, 0));
+  const enum status status = print_plan(&run, &arguments, &graph);
+  graph_free(&graph);
+  run_close(&run);
+  TRY(status);
+  return STATUS_OK;
+}

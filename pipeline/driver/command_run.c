@@ -1,0 +1,105 @@
+/* millrace run, millrace node: make what is missing or stale. */
+#include <stdio.h>
+
+#include "pipeline/driver/attempt.h"
+#include "pipeline/driver/commands.h"
+#include "pipeline/driver/process.h"
+
+/* Whether `index` is to be made for the sake of `target` (NULL: of every node). */
+static bool is_wanted(const struct run *run, const struct recipe_node *target, size_t index) {
+  const struct recipe_node *node = &run->recipe.nodes[index];
+  return !target || node == target || recipe_depends(&run->recipe, target, node);
+}
+
+static size_t count_unfinished(const struct graph *graph, const struct run *run,
+                               const struct recipe_node *target) {
+  size_t count = 0;
+  for (size_t i = 0; i < run->recipe.node_count; i++)
+    count += is_wanted(run, target, i) && graph->nodes[i].state != NODE_FINISHED;
+  return count;
+}
+
+/* Nodes run one after the other, each on all its ranks. */
+static enum status make_nodes(struct graph *graph, struct run *run, const struct site *site,
+                              const struct recipe_node *target) {
+  for (size_t i = 0; i < run->recipe.node_count; i++) {
+    const size_t node = run->recipe.order[i];
+    if (!is_wanted(run, target, node)) continue;
+    TRY(graph_examine_node(graph, run, node));
+    if (graph->nodes[node].state == NODE_FINISHED) continue;
+    CHECK(!process_stop_requested(), STATUS_STOPPED, "stopped on request before node '%s'",
+          run->recipe.nodes[node].name);
+    TRY(attempt_node(graph, run, site, node));
+  }
+  return STATUS_OK;
+}
+
+static enum status make_run(struct run *run, const struct arguments *arguments,
+                            struct graph *graph) {
+  struct site site;
+  const struct recipe_node *target = NULL;
+  TRY(site_find(&site, arguments));
+  if (arguments->node) TRY(recipe_find(&target, &run->recipe, arguments->node));
+  TRY(run_prepare(run));
+  TRY(graph_examine(graph, run));
+  const size_t todo = count_unfinished(graph, run, target);
+  TRY(make_nodes(graph, run, &site, target));
+  if (todo == 0) printf("nothing to do: ");
+  if (target)
+    printf("node '%s' of '%s' is finished: %s/%s\n", target->name, run->recipe.name, run->folder,
+           target->name);
+  else
+    printf("all %zu nodes of '%s' are finished: %s\n", run->recipe.node_count, run->recipe.name,
+           run->folder);
+  return STATUS_OK;
+}
+
+enum status command_run(int argc, char **argv) {
+  struct arguments arguments;
+  struct graph graph = {0};
+  struct run run;
+  TRY(arguments_parse(&arguments, argv[0], argc - 1, argv + 1));
+  CHECK(arguments.operands.count == 1, STATUS_USAGE,
+        "expected one recipe: millrace run RECIPE [--set node.key=value]... [-np N]");
+  process_watch_signals();
+  TRY(run_open(&run, &arguments, 0));
+  const enum status status = make_run(&run, &arguments, &graph);
+  graph_free(&graph);
+  run_close(&run);
+  TRY(status);
+  return STATUS_OK;
+}
+
+/* What a job of a scheduler runs: one node, whose inputs other jobs have made. */
+static enum status make_one(struct run *run, const struct arguments *arguments,
+                            struct graph *graph) {
+  struct site site;
+  const struct recipe_node *node;
+  TRY(site_find(&site, arguments));
+  TRY(recipe_find(&node, &run->recipe, arguments->node));
+  const size_t index = (size_t)(node - run->recipe.nodes);
+  TRY(graph_examine(graph, run));
+  CHECK(!graph->nodes[index].waits, STATUS_MISMATCH, "node '%s' cannot run yet: %s", node->name,
+        graph->nodes[index].why.bytes);
+  if (graph->nodes[index].state == NODE_FINISHED) {
+    printf("nothing to do: node '%s' is finished\n", node->name);
+    return STATUS_OK;
+  }
+  return attempt_node(graph, run, &site, index);
+}
+
+enum status command_node(int argc, char **argv) {
+  struct arguments arguments;
+  struct graph graph = {0};
+  struct run run;
+  TRY(arguments_parse(&arguments, argv[0], argc - 1, argv + 1));
+  CHECK(arguments.run && arguments.node && !arguments.operands.count, STATUS_USAGE,
+        "expected: millrace node --run FOLDER --node NODE");
+  process_watch_signals();
+  TRY(run_open(&run, &arguments, 0));
+  const enum status status = make_one(&run, &arguments, &graph);
+  graph_free(&graph);
+  run_close(&run);
+  TRY(status);
+  return STATUS_OK;
+}
