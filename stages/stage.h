@@ -36,6 +36,7 @@ struct stage {
   const struct recipe_node *node; /* this node: name, kind, inputs */
   const struct options *options;  /* node->options */
   struct comm *comm;              /* all ranks of the stage; borrowed */
+  struct log *log;                /* speaks on rank 0, silent elsewhere; borrowed */
   const char *run_folder;         /* runs/<run> */
   const char *folder;             /* runs/<run>/<node>.partial, writable */
   struct manifest *manifest;      /* of rank 0: the stage adds outputs, facts and timings */
@@ -55,5 +56,9 @@ enum status stage_input_at(char path[STAGE_PATH_BYTES], const struct recipe_node
 /* Whether this rank was asked to stop (SIGTERM, SIGINT, SIGUSR1, SIGUSR2). Ranks learn of it at
  * different moments: reduce it before acting on it. Local. */
 bool stage_stop_requested(void);
+
+/* Makes those signals requests; a second one ends the process with exit code 75. Once per process,
+ * by main. Local. */
+void stage_watch_signals(void);
 
 #endif
