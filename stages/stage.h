@@ -36,7 +36,6 @@ struct stage {
   const struct recipe_node *node; /* this node: name, kind, inputs */
   const struct options *options;  /* node->options */
   struct comm *comm;              /* all ranks of the stage; borrowed */
-  struct log *log;                /* speaks on rank 0, silent elsewhere; borrowed */
   const char *run_folder;         /* runs/<run> */
   const char *folder;             /* runs/<run>/<node>.partial, writable */
   struct manifest *manifest;      /* of rank 0: the stage adds outputs, facts and timings */
