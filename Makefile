@@ -63,10 +63,12 @@ archives = $(foreach l,$(upto_$1),$(OUT)/lib$(l).a)
 libraries = $(foreach l,$(upto_$1),$(LIBS_$(l)))
 
 TEST_SOURCES := $(shell find tests -name '*.c' -not -path 'tests/fuzz/*' -not -path 'tests/bench/*' \
-  -not -path 'tests/common/*' | LC_ALL=C sort)
+  -not -path 'tests/common/*' -not -path 'tests/tools/*' | LC_ALL=C sort)
 TEST_COMMON := $(wildcard tests/common/*.c)
 TEST_SCRIPTS := $(shell find tests -name '*.test.sh' | LC_ALL=C sort)
 TEST_PROGRAMS := $(patsubst %.c,$(OUT)/%,$(TEST_SOURCES))
+TOOL_SOURCES := $(wildcard tests/tools/*.c)
+TOOL_PROGRAMS := $(patsubst %.c,$(OUT)/%,$(TOOL_SOURCES))
 BENCH_PROGRAMS := $(patsubst %.c,$(OUT)/%,$(wildcard tests/bench/*.c))
 FUZZ_SOURCES := $(wildcard tests/fuzz/*.c)
 
@@ -85,7 +87,7 @@ test: deps ## unit, gradient, property, parallel, golden, stage and fault tests
 	@OUT='$(OUT)' tests/run $(if $(TESTS),$(foreach t,$(TEST_PROGRAMS) $(TEST_SCRIPTS),$(if $(findstring $(TESTS),$t),$t)),$(TEST_PROGRAMS) $(TEST_SCRIPTS))
 
 .PHONY: test-programs
-test-programs: all $(TEST_PROGRAMS)
+test-programs: all $(TEST_PROGRAMS) $(TOOL_PROGRAMS)
 
 check: ## the same tests under address, undefined-behaviour and leak sanitizers
 	@$(MAKE) --no-print-directory MODE=asan test
@@ -176,6 +178,6 @@ $(OUT)/$(basename $1): $(OUT)/$(basename $1).o $(OUT)/libtests.a $(call archives
 	$$(call say,LD)
 	$(Q)$(CC) $(COMMON) $$^ $(call libraries,$(call test_layer,$1)) -lcmocka -o $$@
 endef
-$(foreach t,$(TEST_SOURCES) $(wildcard tests/bench/*.c),$(eval $(call test_rule,$(t))))
+$(foreach t,$(TEST_SOURCES) $(TOOL_SOURCES) $(wildcard tests/bench/*.c),$(eval $(call test_rule,$(t))))
 
 -include $(shell find $(OUT) -name '*.d' 2>/dev/null)

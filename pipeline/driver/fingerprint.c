@@ -61,8 +61,9 @@ static enum status add_input(struct text *text, const struct recipe_node *input,
   char hex[HASH_HEX_BYTES];
   TRY(run_folder_locate(&folder, run_folder, input->name));
   TRY(manifest_read(&manifest, folder.path));
-  manifest_identity(hex, &manifest);
+  const enum status status = manifest_identity(hex, &manifest);
   manifest_free(&manifest);
+  TRY(status);
   return text_format(text, "from %s: %s\n", input->name, hex);
 }
 

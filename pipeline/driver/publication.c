@@ -35,8 +35,8 @@ static enum status identity_of(char hex[HASH_HEX_BYTES], const struct publicatio
   struct run_folder folder;
   struct manifest manifest = {0};
   TRY(run_folder_locate(&folder, publication->run_folder, name));
-  const enum status status = manifest_read(&manifest, folder.path);
-  if (status == STATUS_OK) manifest_identity(hex, &manifest);
+  enum status status = manifest_read(&manifest, folder.path);
+  if (status == STATUS_OK) status = manifest_identity(hex, &manifest);
   manifest_free(&manifest);
   return status;
 }
