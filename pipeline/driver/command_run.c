@@ -40,8 +40,8 @@ static enum status make_run(struct run *run, const struct arguments *arguments,
   const struct recipe_node *target = NULL;
   TRY(site_find(&site, arguments));
   if (arguments->node) TRY(recipe_find(&target, &run->recipe, arguments->node));
+  TRY(graph_examine(graph, run)); /* bad input is found before anything is made */
   TRY(run_prepare(run));
-  TRY(graph_examine(graph, run));
   const size_t todo = count_unfinished(graph, run, target);
   TRY(make_nodes(graph, run, &site, target));
   if (todo == 0) printf("nothing to do: ");

@@ -112,6 +112,19 @@ static int value_length(struct line line) {
   return line.key < line.length ? line.length - line.key - 2 : 0;
 }
 
+/* Whether the value is a hash, which says nothing to people. */
+static bool is_hash(struct line line) {
+  return value_length(line) == HASH_HEX_BYTES - 1 &&
+         strspn(value_of(line), "0123456789abcdef") == HASH_HEX_BYTES - 1;
+}
+
+static enum status add_change(struct text *text, struct line old, struct line new) {
+  if (is_hash(old) && is_hash(new))
+    return text_format(text, "%.*s: its content changed\n", new.key, new.text);
+  return text_format(text, "%.*s: %.*s -> %.*s\n", new.key, new.text, value_length(old),
+                     value_of(old), value_length(new), value_of(new));
+}
+
 static bool same(struct line a, struct line b) {
   return a.length == b.length && memcmp(a.text, b.text, (size_t)a.length) == 0;
 }
@@ -123,8 +136,7 @@ enum status fingerprint_difference(struct text *text, const char *old, const cha
     if (!find_line(&other, old, line))
       TRY(text_format(text, "%.*s is new\n", line.length, line.text));
     else if (!same(line, other))
-      TRY(text_format(text, "%.*s: %.*s -> %.*s\n", line.key, line.text, value_length(other),
-                      value_of(other), value_length(line), value_of(line)));
+      TRY(add_change(text, other, line));
   }
   for (const char *at = old; *at; at = next_line(at)) {
     const struct line line = line_at(at);
