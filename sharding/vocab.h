@@ -35,7 +35,7 @@
 enum { VOCAB_SLICES_MAX = 256, VOCAB_ROW_BLOCK = 16 };
 
 struct vocab {
-  struct comm *group; /* borrowed */
+  struct comm *group; /* borrowed; NULL: one member, which needs no communicator */
   int64_t size;       /* V */
   int64_t slices;     /* canonical slices of the whole vocabulary */
   int64_t first_slice, end_slice;
@@ -49,6 +49,15 @@ enum status vocab_init(struct vocab *vocab, struct comm *group, int64_t size, in
 
 static inline int64_t vocab_slices_local(const struct vocab *vocab) {
   return vocab->end_slice - vocab->first_slice;
+}
+
+/* Members of the group, and this one's place among them. Local. */
+static inline int vocab_members(const struct vocab *vocab) {
+  return vocab->group ? vocab->group->size : 1;
+}
+
+static inline int vocab_member(const struct vocab *vocab) {
+  return vocab->group ? vocab->group->rank : 0;
 }
 
 /* Rows of canonical slice `slice`, and of member `rank` of the group. Local. */
@@ -99,10 +108,10 @@ void vocab_rescale(float *rows, const double *maximum, const double *reference, 
 
 /* own[n][C] = the sum over members of their `partial`[N][C], restricted to this member's tokens,
  * added along the tree over members (in MPI's order when their number is not a power of two).
- * `partial` is this member's tree sum over its local slices; it is spoiled. Collective over the
- * group. */
-enum status vocab_scatter(struct vocab *vocab, float *own, float *partial, const int64_t *counts,
-                          int64_t C);
+ * `partial` is this member's tree sum over its local slices; it is spoiled. F32 or F64. Collective
+ * over the group. */
+enum status vocab_scatter(struct vocab *vocab, void *own, void *partial, const int64_t *counts,
+                          int64_t C, enum dtype dtype);
 
 /* own[i] = the table row of ids[i], i < n, fetched from the member that holds it. `table` are this
  * member's rows [rows][row_bytes], any element type; the result is exact. ids outside [0, V) are

@@ -73,8 +73,8 @@ static void combine(const struct statistic *list, int64_t count, int64_t first, 
 
 static enum status gather(struct vocab *vocab, const struct statistic *statistic, int64_t N) {
   int64_t counts[VOCAB_SLICES_MAX];
-  for (int r = 0; r < vocab->group->size; r++)
-    counts[r] = split_count(split_even(vocab->slices, vocab->group->size, r));
+  for (int r = 0; r < vocab_members(vocab); r++)
+    counts[r] = split_count(split_even(vocab->slices, vocab_members(vocab), r));
   return vocab_gather(vocab, statistic->all, statistic->local, counts, N * (int64_t)sizeof(double));
 }
 

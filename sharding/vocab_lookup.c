@@ -29,7 +29,7 @@ static void sort_by_owner(struct lookup *lookup, const int64_t *ids) {
   int64_t next[VOCAB_SLICES_MAX];
   memset(lookup->starts, 0, sizeof lookup->starts);
   for (int64_t i = 0; i < lookup->n; i++) lookup->starts[vocab_owner(lookup->vocab, ids[i]) + 1]++;
-  for (int r = 0; r < lookup->vocab->group->size; r++) lookup->starts[r + 1] += lookup->starts[r];
+  for (int r = 0; r < vocab_members(lookup->vocab); r++) lookup->starts[r + 1] += lookup->starts[r];
   memcpy(next, lookup->starts, sizeof next);
   for (int64_t i = 0; i < lookup->n; i++) {
     const int64_t owner = vocab_owner(lookup->vocab, ids[i]);
@@ -76,15 +76,13 @@ static enum status ask_and_answer(struct lookup *lookup, char *own, int to, int 
 }
 
 static enum status run(struct lookup *lookup, char *own, const int64_t *ids) {
-  const struct comm *group = lookup->vocab->group;
+  const int members = vocab_members(lookup->vocab), member = vocab_member(lookup->vocab);
   sort_by_owner(lookup, ids);
-  const int64_t *held = lookup->wanted + lookup->starts[group->rank];
-  copy_rows(lookup->received, lookup->table, held, wanted_from(lookup, group->rank),
-            lookup->row_bytes);
-  place_rows(lookup, own, lookup->received, group->rank);
-  for (int k = 1; k < group->size; k++)
-    TRY(ask_and_answer(lookup, own, (group->rank + k) % group->size,
-                       (group->rank - k + group->size) % group->size));
+  const int64_t *held = lookup->wanted + lookup->starts[member];
+  copy_rows(lookup->received, lookup->table, held, wanted_from(lookup, member), lookup->row_bytes);
+  place_rows(lookup, own, lookup->received, member);
+  for (int k = 1; k < members; k++)
+    TRY(ask_and_answer(lookup, own, (member + k) % members, (member - k + members) % members));
   return STATUS_OK;
 }
 
@@ -94,8 +92,9 @@ enum status vocab_lookup(struct vocab *vocab, void *own, const void *table, cons
   const size_t mark = arena_mark(scratch);
   int64_t most = n;
   if (!arena_is_measuring(scratch)) {
-    TRY(comm_agree(vocab->group, check_ids(vocab, ids, n)));
-    TRY(comm_allreduce(vocab->group, &most, 1, DTYPE_I64, COMM_MAX));
+    const enum status status = check_ids(vocab, ids, n);
+    TRY(vocab->group ? comm_agree(vocab->group, status) : status);
+    if (vocab->group) TRY(comm_allreduce(vocab->group, &most, 1, DTYPE_I64, COMM_MAX));
   }
   lookup.order = arena_take(scratch, (size_t)n * sizeof *lookup.order);
   lookup.wanted = arena_take(scratch, (size_t)n * sizeof *lookup.wanted);

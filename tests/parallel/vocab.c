@@ -191,7 +191,7 @@ static void mix(struct parallel_test *test, struct group *group, float *own) {
   }
   const struct split mine = tokens_of(group->comm.size, group->comm.rank);
   parallel_ok(test, vocab_counts(vocab, counts, &total, split_count(mine)));
-  parallel_ok(test, vocab_scatter(vocab, own, levels[0], counts, C));
+  parallel_ok(test, vocab_scatter(vocab, own, levels[0], counts, C, DTYPE_F32));
 }
 
 static void mixtures_have_the_same_bits(struct parallel_test *test) {
