@@ -1,11 +1,12 @@
 /* Dense linear algebra on symmetric matrices that belong to a row-sliced table: Gram matrix,
  * Cholesky factor, triangular solves, all in double.
  *
- * The deterministic routines (dense_*) are our own serial code; in the canonical path every member
- * of a group runs them on the same numbers and gets the same bits. The ScaLAPACK routines
- * (dense_grid.h) share the work over a grid of ranks; their last bits depend on that grid.
+ * The routines of this header are our own serial code (its loops run on the threads of the rank):
+ * their bits depend on nothing but the numbers. In the canonical path every member of a group runs
+ * them on the same matrix. dense_grid.h shares the work of large matrices over a grid of ranks
+ * through ScaLAPACK, whose last bits depend on that grid.
  *
- * Matrices are row-major, n x n, `a[i * n + j]`.
+ * Matrices are row-major.
  */
 #ifndef SHARDING_DENSE_H
 #define SHARDING_DENSE_H
@@ -16,15 +17,32 @@
 #include "pipeline/base/dtype.h"
 #include "sharding/vocab.h"
 
-/* gram[C][C] = E' E over all rows of a table E[V][C] cut over the vocabulary group; `table` are
- * this member's rows (F32 or BF16). Per slice in double, added along the tree over slices: the same
- * bits on every member and for every admissible group size. Takes scratch of
- * tree_depth(slices_local) + 1 matrices. Collective over the group. */
-enum status dense_gram(struct vocab *vocab, double *gram, const void *table, enum dtype dtype,
-                       int64_t C, struct arena *scratch);
+/* How the Gram matrix of a few rows is made: gram[C][C] = rows' rows, in float (at least the lower
+ * triangle). The result must not depend on threads. Used on at most DENSE_GRAM_ROWS rows at a time.
+ */
+struct dense_product {
+  void (*gram)(void *context, float *gram, const void *rows, int64_t n, int64_t C);
+  void *context; /* borrowed */
+};
 
-/* Replaces the lower triangle of a (n x n, symmetric, positive definite) by its Cholesky factor L,
- * L L' = A, and clears the upper one. `jitter` times the mean of the diagonal is added to the
+enum { DENSE_GRAM_ROWS = 1024 };
+
+struct dense_table {
+  const void *rows; /* borrowed; this member's rows [rows][C] */
+  enum dtype dtype; /* F64, F32 or BF16 */
+  int64_t C;
+  const struct dense_product *product; /* borrowed; NULL: products in double, slower and exact */
+};
+
+/* gram[C][C] = E' E over all rows of a table E[V][C] cut over the vocabulary group, both triangles.
+ * Per slice in double, added along the tree over slices: the same bits on every member and for
+ * every admissible group size. Takes scratch of tree_depth(slices_local) + 1 matrices and returns
+ * it; while `scratch` measures, only that. Collective over the group. */
+enum status dense_gram(struct vocab *vocab, double *gram, const struct dense_table *table,
+                       struct arena *scratch);
+
+/* Replaces the lower triangle of a[n][n], symmetric and positive definite, by its Cholesky factor
+ * L, L L' = A, and clears the upper one. `jitter` times the mean of the diagonal is added to the
  * diagonal first (0 for none). Local. NUMERIC, naming the row, when a pivot is not positive. */
 enum status dense_cholesky(double *a, int64_t n, double jitter);
 

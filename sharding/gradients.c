@@ -167,6 +167,7 @@ void gradients_give(struct gradients *gradients, int64_t tensor, int64_t member,
 static void give_zeros(struct gradients *gradients, struct gradients_slot *slot) {
   static const float zeros[1024];
   const int64_t most = (int64_t)(sizeof zeros / sizeof *zeros);
+  if (!gradients->grid->canonical && !is_untouched(gradients, slot)) return;
   for (int64_t i = 0; i < slot->count; i += most)
     give(gradients, slot, i, slot->count - i < most ? slot->count - i : most, zeros);
 }

@@ -40,6 +40,7 @@ struct gradients_tensor {
   const struct vocab *vocab; /* borrowed; NULL for a replicated tensor. When set, the tensor is
                                 [rows of this member][count / rows], cut over grid.group */
   bool tiled;                /* contributions come through gradients_give only: no working buffer */
+  bool everywhere; /* the sum is needed on every rank that holds it, not on the owner only */
 };
 
 struct gradients; /* opaque: several ways of exchanging stand behind it */

@@ -6,7 +6,6 @@
 #include <math.h>
 
 #include "sharding/dense.h"
-#include "sharding/tree.h"
 #include "stages/flow/cfm_state.h"
 #include "stages/model/layers/rmsnorm.h"
 
@@ -37,11 +36,16 @@ static void declare(const struct flow *flow, struct cfm_model *model, struct par
   param_slice(model->output, vocab->rows.begin, vocab->rows.end - vocab->rows.begin);
 }
 
-/* dense_gram wants one matrix for each level of the tree over slices, and one more. */
-static void take_scratch(struct cfm *cfm, const struct vocab *vocab, struct arena *arena) {
-  const size_t matrix = (size_t)(cfm->width * cfm->width) * sizeof(double) + ARENA_ALIGNMENT;
-  const size_t bytes = matrix * (size_t)(tree_depth(vocab_slices_local(vocab)) + 2);
+/* What dense_gram wants, and a row for multiply_rows. */
+static enum status take_scratch(struct flow *flow, struct cfm *cfm, struct arena *arena) {
+  struct arena measured;
+  arena_measure(&measured, "gram");
+  arena_take(&measured, (size_t)cfm->width * sizeof(double));
+  const struct dense_table table = {.dtype = flow->kernels->element, .C = cfm->width};
+  TRY(dense_gram(flow->vocab, NULL, &table, &measured));
+  const size_t bytes = measured.peak;
   cfm->scratch = (struct arena){.account = "gram", .base = arena_take(arena, bytes), .size = bytes};
+  return STATUS_OK;
 }
 
 static enum status init(struct flow *flow, struct arena *arena) {
@@ -52,7 +56,7 @@ static enum status init(struct flow *flow, struct arena *arena) {
   cfm->exact = arena_take_zeroed(arena, (size_t)(d * d) * sizeof(double));
   cfm->square = arena_take_zeroed(arena, (size_t)(d * d) * sizeof(double));
   cfm->tile = arena_take_zeroed(arena, (size_t)(CFM_TILE_ROWS * d) * sizeof(float));
-  take_scratch(cfm, flow->vocab, arena);
+  TRY(take_scratch(flow, cfm, arena));
   cfm_schedule_init(&cfm->schedule, flow->vocab->size, flow->options->cfm_lambda);
   declare(flow, &cfm->model, flow->params);
   cfm->factor = params_add_matrix(flow->params, d, d, PARAM_ZERO, 0, "embedding.noise_factor");
@@ -142,8 +146,9 @@ static void store_factor(struct flow *flow, const struct cfm *cfm) {
 /* L with L L' = E'E, from the rows of all members. */
 static enum status prepare(struct flow *flow) {
   struct cfm *cfm = flow->state;
-  TRY(dense_gram(flow->vocab, cfm->exact, cfm->model.table->data, flow->kernels->element,
-                 cfm->width, &cfm->scratch));
+  const struct dense_table table = {
+      .rows = cfm->model.table->data, .dtype = flow->kernels->element, .C = cfm->width};
+  TRY(dense_gram(flow->vocab, cfm->exact, &table, &cfm->scratch));
   TRY(dense_cholesky(cfm->exact, cfm->width, JITTER));
   store_factor(flow, cfm);
   return STATUS_OK;
