@@ -30,8 +30,9 @@ struct launch {
 struct site {
   char stage[PATH_MAX], report[PATH_MAX];
   const char *launcher; /* borrowed; "mpirun" or "srun" */
-  int64_t cores;        /* whole cores this process may use */
+  int64_t cores;        /* whole cores to use, over all hosts */
   bool root;
+  bool by_hand; /* the stage program was named on the command line */
 };
 
 /* Finds the programs beside `arguments->program` (or as the flags say) and counts cores. Local.

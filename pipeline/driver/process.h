@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 #include "pipeline/base/error.h"
+#include "pipeline/base/text.h"
 #include "pipeline/driver/lease.h"
 
 struct process_plan {
@@ -33,6 +34,10 @@ bool process_stop_requested(void);
  * is passed on as plan->stop_signal, a second one as SIGTERM, a third as SIGKILL. Local.
  * ENVIRONMENT when it cannot be started, WRITE when the log cannot be written. */
 enum status process_run(struct process_outcome *outcome, const struct process_plan *plan);
+
+/* Runs a short program to its end and appends what it prints on stdout to `output`. Local.
+ * ENVIRONMENT when it cannot be started, cannot be read or does not end with 0. */
+enum status process_capture(struct text *output, char *const *words);
 
 /* Replaces this process by a program. Returns only on failure: ENVIRONMENT. Local. */
 enum status process_become(char *const *words);

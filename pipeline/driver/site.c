@@ -59,8 +59,9 @@ static enum status find_program(char path[PATH_MAX], const char *given, const ch
 
 enum status site_find(struct site *site, const struct arguments *arguments) {
   *site = (struct site){.launcher = arguments->launcher ? arguments->launcher : "mpirun",
-                        .cores = count_cores(),
-                        .root = geteuid() == 0};
+                        .cores = arguments->cores ? arguments->cores : count_cores(),
+                        .root = geteuid() == 0,
+                        .by_hand = arguments->stage_program != NULL};
   CHECK(strcmp(site->launcher, "mpirun") == 0 || strcmp(site->launcher, "srun") == 0, STATUS_USAGE,
         "--launcher: expected mpirun or srun, found '%s'", site->launcher);
   TRY(find_program(site->stage, arguments->stage_program, arguments->program, "millrace-stage"));

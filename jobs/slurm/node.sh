@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# The Slurm job of one node, written by `millrace submit` from jobs/slurm/node.sh. Give partition,
+# account and time limit with --sbatch, or in a copy of the template named by --template.
+#SBATCH --job-name={{RUN}}.{{NODE}}
+#SBATCH --ntasks={{RANKS}}
+#SBATCH --cpus-per-task={{THREADS}}
+#SBATCH --output={{FOLDER}}/{{NODE}}.job.log
+#SBATCH --open-mode=append
+#SBATCH --requeue
+#SBATCH --signal=B:USR1@120
+
+tries=5 # starts after an unusable environment, a failed write or a hang (69, 73, 74)
+restarts=${SLURM_RESTART_COUNT:-0}
+echo "=== job $SLURM_JOB_ID, start $((restarts + 1)), on ${SLURM_JOB_NODELIST:-?}, $(date -u +%FT%TZ)"
+
+"{{MILLRACE}}" node --run "{{FOLDER}}" --node "{{NODE}}" --launcher {{LAUNCHER}} --cores {{CORES}} \
+  {{FLAGS}} &
+driver=$!
+# Slurm warns this shell; the driver passes the warning on to the ranks.
+trap 'kill -USR1 $driver' USR1 TERM
+wait $driver
+status=$?
+while kill -0 $driver 2>/dev/null; do # the wait was cut short by a signal
+  wait $driver
+  status=$?
+done
+
+again() {
+  echo "=== exit $status: asking Slurm to run job $SLURM_JOB_ID again"
+  scontrol requeue "$SLURM_JOB_ID" || echo "=== the job cannot be requeued; submit again by hand"
+}
+case $status in
+  75) again ;;
+  69 | 73 | 74)
+    if [ "$restarts" -lt "$tries" ]; then
+      sleep $((30 * (restarts + 1)))
+      again
+    fi
+    ;;
+esac
+exit $status

@@ -1,0 +1,96 @@
+#include "pipeline/driver/launch_slurm.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "pipeline/driver/process.h"
+
+/* Appends the value of the placeholder called `name`; `*known` is false when there is none. */
+static enum status add_value(struct text *script, const char *name, const struct run *run,
+                             const struct site *site, const struct recipe_node *node, bool *known) {
+  char self[PATH_MAX];
+  const int64_t ranks = node->options.ranks;
+  const int64_t threads = node->options.threads ? node->options.threads : 1;
+  char flags[PATH_MAX + 32] = "";
+  TRY(site_beside(self, "", "millrace"));
+  if (site->by_hand) snprintf(flags, sizeof flags, "--stage-program '%s'", site->stage);
+  const struct {
+    const char *name, *text;
+    int64_t number;
+  } values[] = {{"RUN", run->recipe.name, 0},    {"NODE", node->name, 0},
+                {"FOLDER", run->folder, 0},      {"LAUNCHER", site->launcher, 0},
+                {"MILLRACE", self, 0},           {"FLAGS", flags, 0},
+                {"RANKS", NULL, ranks},          {"THREADS", NULL, threads},
+                {"CORES", NULL, ranks * threads}};
+  for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+    if (strcmp(values[i].name, name) != 0) continue;
+    *known = true;
+    if (values[i].text) return text_add(script, values[i].text);
+    return text_format(script, "%lld", (long long)values[i].number);
+  }
+  return STATUS_OK;
+}
+
+enum status launch_slurm_script(struct text *script, const struct text *template_text,
+                                const struct run *run, const struct site *site,
+                                const struct recipe_node *node) {
+  size_t line = 1;
+  for (const char *at = template_text->bytes; *at; at++) {
+    char name[32] = "";
+    int length = 0;
+    bool known = false;
+    line += *at == '\n';
+    if (sscanf(at, "{{%31[A-Z_]}}%n", name, &length) != 1 || length == 0) {
+      TRY(text_add_bytes(script, at, 1));
+      continue;
+    }
+    TRY(add_value(script, name, run, site, node, &known));
+    CHECK(known, STATUS_MISMATCH, "line %zu of the job template: unknown placeholder {{%s}}", line,
+          name);
+    at += length - 1;
+  }
+  return STATUS_OK;
+}
+
+static enum status read_job(char job[LEDGER_JOB_BYTES], const struct text *output) {
+  const size_t length = output->length ? strcspn(output->bytes, ";\n") : 0;
+  CHECK(length > 0 && length < LEDGER_JOB_BYTES, STATUS_ENVIRONMENT,
+        "sbatch printed no job id: '%s'", output->bytes ? output->bytes : "");
+  memcpy(job, output->bytes, length);
+  job[length] = '\0';
+  return STATUS_OK;
+}
+
+enum status launch_slurm_submit(char job[LEDGER_JOB_BYTES], const char *path,
+                                const char *dependencies, const struct arguments *arguments) {
+  struct launch command = {0};
+  struct text output = {0};
+  TRY(launch_add(&command, "sbatch"));
+  TRY(launch_add(&command, "--parsable"));
+  if (*dependencies) {
+    TRY(launch_add(&command, "--dependency=afterok:%s", dependencies));
+    TRY(launch_add(&command, "--kill-on-invalid-dep=yes"));
+  }
+  for (size_t i = 0; i < arguments->sbatch.count; i++)
+    TRY(launch_add(&command, "%s", arguments->sbatch.items[i]));
+  TRY(launch_add(&command, "%s", path));
+  enum status status = process_capture(&output, command.words);
+  if (status == STATUS_OK) status = read_job(job, &output);
+  text_free(&output);
+  TRY(status);
+  return STATUS_OK;
+}
+
+bool launch_slurm_is_queued(const char *job) {
+  struct launch command = {0};
+  struct text output = {0};
+  enum status status = launch_add(&command, "squeue");
+  if (status == STATUS_OK) status = launch_add(&command, "--noheader");
+  if (status == STATUS_OK) status = launch_add(&command, "--job=%s", job);
+  if (status == STATUS_OK) status = launch_add(&command, "--format=%%T");
+  if (status == STATUS_OK) status = process_capture(&output, command.words);
+  const bool queued = status == STATUS_OK && output.length > 1;
+  if (status != STATUS_OK) error_clear();
+  text_free(&output);
+  return queued;
+}

@@ -1,0 +1,72 @@
+# `millrace submit` on a real Slurm of two nodes: jobs, dependencies, requeue after 75, the ledger
+# (issue 2 item 9; R-SLM-4, R-SLM-5, R-SLM-6).
+. "$ROOT/tests/common/tap.sh"
+. "$ROOT/tests/slurm/cluster.sh"
+missing=$(cluster_missing)
+[ -n "$missing" ] && skip_all "$missing"
+make_graph
+
+wait_for() { # wait_for SECONDS COMMAND...
+  local tries=$(($1 * 5))
+  shift
+  for _ in $(seq $tries); do "$@" >/dev/null 2>&1 && return 0; sleep 0.2; done
+  return 1
+}
+empty_queue() { [ -z "$(squeue --noheader)" ]; }
+submit() { "$millrace" submit "$@" >output 2>&1; }
+
+submit g.yaml $fake --dry-run
+check "a dry run prints the scripts" says "#SBATCH --job-name=g.elf"
+check "with the dependencies" says "after <tokens>:<latents>"
+check "and makes nothing" [ ! -e runs ]
+
+if ! cluster_start; then
+  tail -n 20 "$cluster"/*.log | sed 's/^/# /'
+  not_ok "a Slurm of two nodes starts"
+  finish
+  exit 1
+fi
+
+submit g.yaml $fake
+check "every node becomes a job" says "7 jobs submitted for 'g'"
+first=$(sed -n 's/^tokens *job \([0-9]*\).*/\1/p' output)
+check "a node's job waits for those of its inputs" says "elf            job $((first + 2)) after $first:$((first + 1))"
+submit g.yaml $fake
+check "a second submission finds the jobs in the queue" says "0 jobs submitted"
+check "the queue empties" wait_for 90 empty_queue
+"$millrace" run g.yaml $fake >output 2>&1
+check "all nodes were made" says "nothing to do: all 7 nodes of 'g' are finished"
+check "inputs before dependents" [ "$(grep -nx tokens runs/g/trace | cut -d: -f1)" = 1 -a \
+  "$(tail -1 runs/g/trace)" = report ]
+check "job ids are in the ledger" grep -q "\"event\":\"submit\",\"job\":\"$first\",\"node\":\"tokens\"" runs/g/ledger.jsonl
+cat runs/g/tokens.job.log >output
+check "the job's log says where it ran" says "=== job $first, start 1, on n"
+
+# a failure stops the dependents; the next submission makes what is left
+export FAKE="ar=exit65"
+submit g.yaml $fake --set ar.steps=11
+check "only what is stale is submitted" says "3 jobs submitted"
+check "the dependents of a failed job are cancelled" wait_for 60 empty_queue
+cat runs/g/ar.job.log >output
+check "the job's log ends with the reason" says "(exit 65)"
+unset FAKE
+submit g.yaml $fake --set ar.steps=11
+check "the queue empties again" wait_for 60 empty_queue
+"$millrace" status >output 2>&1
+check "the second submission made the rest" [ "$(grep -c finished output)" -eq 7 ]
+
+# a stop request (what --signal and preemption send) leads to exit 75 and to a requeue
+export FAKE="ar=sleep30"
+submit g.yaml $fake --set ar.steps=12
+job=$(sed -n 's/^ar *job \([0-9]*\).*/\1/p' output)
+running() { grep -c '^ar$' runs/g/trace | grep -qx "$1"; }
+check "the node runs" wait_for 30 running 4
+scancel --signal=USR1 --batch "$job"
+requeued() { grep -q "asking Slurm to run job $job again" runs/g/ar.job.log; }
+check "75 asks for a requeue" wait_for 30 requeued
+check "the job keeps its id and is queued" wait_for 30 test -n "$(squeue --noheader --job="$job")"
+unset FAKE
+scancel --signal=KILL "$job" 2>/dev/null
+scancel --user=root 2>/dev/null
+check "the queue is empty at the end" wait_for 60 empty_queue
+finish
