@@ -50,32 +50,6 @@ static enum status print_text(const struct report *report) {
   return status;
 }
 
-static enum status write_page(const struct report *report, const char *folder) {
-  char path[PATH_MAX];
-  struct text html = {0};
-  CHECK(snprintf(path, sizeof path, "%s/%s", folder, PAGE_NAME) < PATH_MAX, STATUS_WRITE,
-        "path too long: '%s'", folder);
-  enum status status = report_write_page(&html, report);
-  if (status == STATUS_OK) status = file_write(path, html.bytes, html.length);
-  text_free(&html);
-  return status;
-}
-
-static enum status make(struct publication *publication, const struct recipe *recipe,
-                        const struct recipe_node *node, const char *run_folder) {
-  struct report report;
-  TRY(publication_begin(publication, recipe, node, run_folder));
-  TRY(report_gather(&report, recipe, node, run_folder));
-  enum status status = write_page(&report, publication->folder.partial);
-  if (status == STATUS_OK) status = print_text(&report);
-  report_free(&report);
-  TRY(status);
-  TRY(manifest_add_file(&publication->manifest, publication->folder.partial, PAGE_NAME));
-  TRY(publication_finish(publication, 1));
-  printf("curves and texts: %s/%s\n", publication->folder.path, PAGE_NAME);
-  return STATUS_OK;
-}
-
 /* The run's report node, or its last node where there is none. */
 static const struct recipe_node *shown_node(const struct recipe *recipe) {
   for (size_t i = 0; i < recipe->node_count; i++)
@@ -92,6 +66,33 @@ static enum status show(const struct recipe *recipe, const char *run_folder) {
   if (status == STATUS_OK && node->kind == KIND_REPORT)
     printf("curves and texts: %s/%s/%s\n", run_folder, node->name, PAGE_NAME);
   return status;
+}
+
+static enum status write_page(const struct report *report, const char *folder) {
+  char path[PATH_MAX];
+  struct text html = {0};
+  CHECK(snprintf(path, sizeof path, "%s/%s", folder, PAGE_NAME) < PATH_MAX, STATUS_WRITE,
+        "path too long: '%s'", folder);
+  enum status status = report_write_page(&html, report);
+  if (status == STATUS_OK) status = file_write(path, html.bytes, html.length);
+  text_free(&html);
+  return status;
+}
+
+static enum status make(struct publication *publication, const struct recipe *recipe,
+                        const struct recipe_node *node, const char *run_folder) {
+  struct report report;
+  TRY(publication_begin(publication, recipe, node, run_folder));
+  if (publication->start == RUN_FOLDER_FINISHED) return show(recipe, run_folder);
+  TRY(report_gather(&report, recipe, node, run_folder));
+  enum status status = write_page(&report, publication->folder.partial);
+  if (status == STATUS_OK) status = print_text(&report);
+  report_free(&report);
+  TRY(status);
+  TRY(manifest_add_file(&publication->manifest, publication->folder.partial, PAGE_NAME));
+  TRY(publication_finish(publication, 1));
+  printf("curves and texts: %s/%s\n", publication->folder.path, PAGE_NAME);
+  return STATUS_OK;
 }
 
 static enum status run(const struct request *request) {
