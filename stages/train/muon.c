@@ -42,7 +42,8 @@ static enum status frobenius(double *norm, const float *u, const struct muon_mat
     squares[i] = square_sum(u + rows.begin * matrix->cols, split_count(rows) * matrix->cols);
   }
   double sum = tree_sum_doubles(squares, 1, piece_count(matrix));
-  if (matrix->vocab) TRY(comm_tree_sum(matrix->vocab->group, &sum, 1, DTYPE_F64));
+  if (matrix->vocab && matrix->vocab->group)
+    TRY(comm_tree_sum(matrix->vocab->group, &sum, 1, DTYPE_F64));
   *norm = sqrt(sum);
   return STATUS_OK;
 }
@@ -69,7 +70,7 @@ static enum status gram_of_columns(float *gram, const float *x, const struct muo
   }
   if (tree.levels) memcpy(gram, tree.levels, (size_t)size * sizeof(float));
   arena_reset(matrix->scratch, mark);
-  if (!matrix->vocab || !tree.levels) return STATUS_OK;
+  if (!matrix->vocab || !matrix->vocab->group || !tree.levels) return STATUS_OK;
   return comm_tree_sum(matrix->vocab->group, gram, size, DTYPE_F32);
 }
 

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "monitoring/health.h"
+#include "monitoring/meter.h"
 #include "monitoring/metric_file.h"
 #include "monitoring/progress.h"
 #include "monitoring/timer.h"
@@ -47,6 +48,7 @@ struct train {
   char embeddings_folder[STAGE_PATH_BYTES]; /* "" without */
   char base_folder[STAGE_PATH_BYTES];       /* of what is distilled; "" otherwise */
   char tokenizer_hash[HASH_HEX_BYTES];
+  char base_hash[HASH_HEX_BYTES];   /* of the weights that are distilled; "" otherwise */
   char fingerprint[HASH_HEX_BYTES]; /* of the data and its order */
   char config_hash[HASH_HEX_BYTES];
   char run_id[TRAIN_RUN_ID_BYTES];
@@ -77,6 +79,7 @@ struct train {
   struct health health;
   struct timer timer;
   struct progress progress;
+  struct meter speed; /* tokens per second since the last line */
   struct metric_file metrics;
 };
 
@@ -90,8 +93,5 @@ void train_close(struct train *train);
  * requested; NUMERIC when the budget of skipped steps is spent; WRITE when checkpoints could not be
  * written again and again. */
 enum status train_loop(struct train *train);
-
-/* The whole of a training node. Collective. */
-enum status train_run(struct stage *stage);
 
 #endif

@@ -139,6 +139,7 @@ enum status train_step(struct train *train, struct train_result *result) {
   TRY(compute(train, result));
   TRY(decide(train, result, &sound));
   if (sound) TRY(update(train, result));
+  if (sound) result->deviation = health_deviation(&train->health, result->loss);
   if (!sound) result->culprit = find_culprit(train, result);
   count_step(train, result);
   return STATUS_OK;

@@ -14,6 +14,7 @@ struct train_result {
   uint64_t samples;     /* hash of the sample ids */
   int64_t tokens;       /* valid ones */
   const char *culprit;  /* first parameter or part that is not finite, borrowed; NULL: updated */
+  double deviation;     /* of the loss above those before it (monitoring/health.h) */
   bool stop_requested;  /* by some rank */
 };
 

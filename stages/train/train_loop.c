@@ -1,0 +1,85 @@
+/* The loop of a training: steps, what is said and recorded of them, checkpoints, the end. */
+#include <inttypes.h>
+#include <time.h>
+
+#include "monitoring/log.h"
+#include "stages/train/train_report.h"
+#include "stages/train/train_saved.h"
+#include "stages/train/train_step.h"
+#include "stages/train/train_validate.h"
+
+enum { SKIPS_IN_A_ROW = 10, SKIPS_AT_LEAST = 20, SKIPS_SHARE = 100, SAVE_TRIES = 3 };
+
+static enum status check_budget(const struct train *train) {
+  const struct train_counts *counts = &train->counts;
+  const int64_t share = train->options->steps / SKIPS_SHARE;
+  const int64_t most = share > SKIPS_AT_LEAST ? share : SKIPS_AT_LEAST;
+  CHECK(counts->skipped_in_row < SKIPS_IN_A_ROW && counts->skipped <= most, STATUS_NUMERIC,
+        "step %" PRId64 ": %" PRId64 " steps in a row and %" PRId64
+        " in all had a loss or gradient that is not finite (limits %d and %" PRId64 ")",
+        counts->step, counts->skipped_in_row, counts->skipped, SKIPS_IN_A_ROW, most);
+  return STATUS_OK;
+}
+
+static void wait_before_retry(int failures) {
+  const struct timespec pause = {.tv_sec = 1 << failures};
+  nanosleep(&pause, NULL);
+}
+
+/* Saves, trying again after a while. Training goes on when it fails, until it has failed too
+ * often. */
+static enum status save(struct train *train, int *failures) {
+  TRY(comm_agree(train->grid.world, metric_file_sync(&train->metrics)));
+  timer_switch(&train->timer, TIMER_CHECKPOINT);
+  const enum status status = train_saved_write(train);
+  timer_switch(&train->timer, TIMER_OTHER);
+  if (status != STATUS_WRITE) {
+    *failures = 0;
+    return status;
+  }
+  (*failures)++;
+  log_warn(train->stage->log, "step %" PRId64 ": no checkpoint (%s); try %d of %d",
+           train->counts.step, error_message(), *failures, SAVE_TRIES);
+  if (*failures >= SAVE_TRIES) return status;
+  error_clear();
+  wait_before_retry(*failures);
+  return STATUS_OK;
+}
+
+static bool is_due(int64_t step, int64_t every, int64_t last) {
+  return step % every == 0 || step == last;
+}
+
+static enum status validate(struct train *train) {
+  struct train_losses losses;
+  TRY(train_validate(train, &losses));
+  return comm_agree(train->grid.world, train_report_validation(train, &losses));
+}
+
+/* What follows a step that is done. */
+static enum status after_step(struct train *train, const struct train_result *result,
+                              int *failures) {
+  const struct options *options = train->options;
+  const int64_t step = train->counts.step, last = options->steps;
+  TRY(comm_agree(train->grid.world, train_report_step(train, result)));
+  TRY(check_budget(train));
+  if (is_due(step, options->validate_every, last)) TRY(validate(train));
+  if (is_due(step, options->checkpoint_every, last) || result->stop_requested)
+    TRY(save(train, failures));
+  CHECK(!result->stop_requested || step == last, STATUS_STOPPED,
+        "stopped on request after step %" PRId64 " of %" PRId64, step, last);
+  return STATUS_OK;
+}
+
+enum status train_loop(struct train *train) {
+  int failures = 0;
+  progress_start(&train->progress, train->counts.step, train->options->steps);
+  while (train->counts.step < train->options->steps) {
+    struct train_result result;
+    timer_start(&train->timer);
+    TRY(train_step(train, &result));
+    TRY(after_step(train, &result, &failures));
+  }
+  while (failures > 0) TRY(save(train, &failures));
+  return STATUS_OK;
+}

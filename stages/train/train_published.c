@@ -1,0 +1,151 @@
+#include "stages/train/train_published.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "pipeline/artefact/checkpoint_folder.h"
+#include "pipeline/artefact/manifest.h"
+#include "pipeline/base/file.h"
+#include "sharding/checkpoint.h"
+#include "stages/train/master.h"
+#include "stages/train/train_items.h"
+#include "stages/train/train_saved.h"
+
+enum { PIECE = 2048 }; /* elements hashed at a time; a row is hashed in pieces from its start */
+
+/* Adds the hashes of a row's pieces, keyed by tensor and place. */
+static uint64_t hash_row(const float *row, int64_t cols, uint64_t key, int64_t first) {
+  uint64_t sum = 0;
+  for (int64_t at = 0; at < cols; at += PIECE) {
+    const int64_t count = cols - at < PIECE ? cols - at : PIECE;
+    sum += hash_bytes_seeded(row + at, (size_t)count * sizeof(*row),
+                             key + (uint64_t)(first + at) * 0x9e3779b97f4a7c15u);
+  }
+  return sum;
+}
+
+static uint64_t hash_masters(const struct optimizer *optimizer, int64_t tensor, uint64_t key) {
+  const struct param *param = optimizer->tensors[tensor].param;
+  uint64_t sum = 0;
+  for (int64_t row = 0; row < param->row_count; row++)
+    for (int64_t at = 0; at < param->cols; at += PIECE) {
+      float values[PIECE];
+      const int64_t count = param->cols - at < PIECE ? param->cols - at : PIECE;
+      optimizer_masters(optimizer, tensor, values, row * param->cols + at, count);
+      sum += hash_row(values, count, key, (param->row_begin + row) * param->cols + at);
+    }
+  return sum;
+}
+
+static uint64_t hash_average(const struct optimizer_tensor *tensor, uint64_t key) {
+  const struct param *param = tensor->param;
+  uint64_t sum = 0;
+  for (int64_t row = 0; tensor->average && row < param->row_count; row++)
+    sum += hash_row(tensor->average + row * param->cols, param->cols, key,
+                    (param->row_begin + row) * param->cols);
+  return sum;
+}
+
+enum status train_published_hash(struct train *train, char hex[TRAIN_HASH_BYTES]) {
+  uint64_t hash = 0;
+  for (int64_t i = 0; i < train->trained_count; i++) {
+    const struct optimizer_tensor *tensor = train->optimizer.tensors + i;
+    if (!tensor->owned) continue;
+    const uint64_t key = hash_bytes(tensor->param->name, strlen(tensor->param->name));
+    hash += hash_masters(&train->optimizer, i, key) + hash_average(tensor, ~key);
+  }
+  /* Added modulo 2^64, as two halves that cannot overflow. */
+  int64_t halves[2] = {(int64_t)(hash & 0xffffffffu), (int64_t)(hash >> 32)};
+  TRY(comm_allreduce(train->grid.world, halves, 2, DTYPE_I64, COMM_SUM));
+  hash = (uint64_t)halves[0] + ((uint64_t)halves[1] << 32);
+  snprintf(hex, TRAIN_HASH_BYTES, "%016" PRIx64, hash);
+  return STATUS_OK;
+}
+
+static enum status in_folder(char path[PATH_MAX], const struct stage *stage, const char *name) {
+  CHECK(snprintf(path, PATH_MAX, "%s/%s", stage->folder, name) < PATH_MAX, STATUS_MISMATCH,
+        "%s: the path is too long", stage->folder);
+  return STATUS_OK;
+}
+
+/* Adds the files of weights/step-N, and the facts of its manifest. */
+static enum status list_step(struct stage *stage, const struct manifest *step, const char *name) {
+  char path[PATH_MAX];
+  for (int64_t i = 0; i < step->output_count; i++) {
+    CHECK(snprintf(path, sizeof path, "%s/%s", name, step->outputs[i].path) < (int)sizeof path,
+          STATUS_MISMATCH, "%s: the path is too long", name);
+    TRY(manifest_add_file(stage->manifest, stage->folder, path));
+  }
+  CHECK(snprintf(path, sizeof path, "%s/%s", name, MANIFEST_NAME) < (int)sizeof path,
+        STATUS_MISMATCH, "%s: the path is too long", name);
+  TRY(manifest_add_file(stage->manifest, stage->folder, path));
+  TRY(manifest_add_file(stage->manifest, stage->folder, METRIC_FILE_NAME));
+  return scalars_copy(&stage->manifest->facts, &step->facts);
+}
+
+static enum status list_outputs(struct stage *stage) {
+  char name[64], path[PATH_MAX];
+  struct manifest step = {0};
+  if (stage->comm->rank != 0) return STATUS_OK;
+  snprintf(name, sizeof name, MODEL_FOLDER "/step-%" PRId64, stage->options->steps);
+  TRY(in_folder(path, stage, name));
+  enum status status = manifest_read(&step, path);
+  if (status == STATUS_OK) status = list_step(stage, &step, name);
+  manifest_free(&step);
+  return status;
+}
+
+static enum status clear(const struct stage *stage, const char *name) {
+  char path[PATH_MAX];
+  if (stage->comm->rank != 0) return STATUS_OK;
+  TRY(in_folder(path, stage, name));
+  return file_remove(path);
+}
+
+static enum status write_weights(struct train *train, const char *hash) {
+  char folder[PATH_MAX];
+  TRY(in_folder(folder, train->stage, MODEL_FOLDER));
+  struct checkpoint_items items;
+  struct scalars state = {0};
+  const struct checkpoint checkpoint = {.comm = train->grid.world,
+                                        .folder = folder,
+                                        .run_id = train->run_id,
+                                        .config_hash = train->config_hash,
+                                        .data_fingerprint = train->fingerprint,
+                                        .keep = 2};
+  const size_t mark = arena_mark(&train->declarations);
+  train_items_list(&items, train, true, &train->declarations);
+  enum status status = train_saved_state(&state, train);
+  if (status == STATUS_OK) status = scalars_set_text(&state, "weights_hash", hash);
+  status = comm_agree(train->grid.world, status);
+  if (status == STATUS_OK)
+    status = checkpoint_save(&checkpoint, train->counts.step, &items, &state);
+  arena_reset(&train->declarations, mark);
+  scalars_free(&state);
+  return status;
+}
+
+enum status train_published_write(struct train *train, const char *hash) {
+  struct comm *world = train->grid.world;
+  TRY(comm_agree(world, clear(train->stage, MODEL_FOLDER))); /* of a start that ended here */
+  TRY(write_weights(train, hash));
+  TRY(comm_agree(world, list_outputs(train->stage)));
+  return comm_agree(world, clear(train->stage, TRAIN_CHECKPOINTS));
+}
+
+static enum status is_published(bool *found, struct stage *stage) {
+  char weights[PATH_MAX], checkpoints[PATH_MAX], name[64];
+  snprintf(name, sizeof name, MODEL_FOLDER "/step-%" PRId64, stage->options->steps);
+  TRY(in_folder(weights, stage, name));
+  TRY(in_folder(checkpoints, stage, TRAIN_CHECKPOINTS));
+  *found = file_exists(weights) && !file_exists(checkpoints);
+  return *found ? list_outputs(stage) : STATUS_OK;
+}
+
+enum status train_published_find(bool *found, struct stage *stage) {
+  *found = false;
+  TRY(comm_agree(stage->comm, stage->comm->rank == 0 ? is_published(found, stage) : STATUS_OK));
+  return comm_broadcast(stage->comm, found, (int64_t)sizeof *found, 0);
+}

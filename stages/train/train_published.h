@@ -1,0 +1,21 @@
+/* What a finished training leaves: weights/, its hash, and the outputs of the manifest. */
+#ifndef STAGES_TRAIN_TRAIN_PUBLISHED_H
+#define STAGES_TRAIN_TRAIN_PUBLISHED_H
+
+#include "stages/train/train.h"
+
+enum { TRAIN_HASH_BYTES = 17 };
+
+/* Hash of all masters and averages: 16 hexadecimal digits, the same for every layout. Collective
+ * over world. */
+enum status train_published_hash(struct train *train, char hex[TRAIN_HASH_BYTES]);
+
+/* Writes weights/, lists the outputs in the manifest, and removes the checkpoints. Collective over
+ * world. WRITE on failure. */
+enum status train_published_write(struct train *train, const char *hash);
+
+/* Whether an earlier start came as far as removing the checkpoints, so that nothing is left to
+ * train; then the outputs are listed in the manifest. Collective over stage->comm. */
+enum status train_published_find(bool *found, struct stage *stage);
+
+#endif

@@ -1,0 +1,178 @@
+#include "stages/train/train_report.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <sys/resource.h>
+
+#include "monitoring/cost.h"
+#include "monitoring/log.h"
+#include "pipeline/base/text.h"
+
+static struct log *log_of(const struct train *train) {
+  return train->stage->log;
+}
+
+/* The largest table is the head; the others are looked up in. */
+static double flop_per_token(const struct train *train) {
+  int64_t matrices = 0, head = 0;
+  for (int64_t i = 0; i < train->params.count; i++) {
+    const struct param *param = train->params.items[i];
+    if (param->derived) continue;
+    if (param->kind == PARAM_MATRIX) matrices += param_count(param);
+    if (param->kind == PARAM_TABLE && param_count(param) > head) head = param_count(param);
+  }
+  const struct options *shape = &train->shape->options;
+  return cost_training_flop(&(struct cost_model){.matrix_elements = matrices + head,
+                                                 .depth = shape->depth,
+                                                 .width = shape->width,
+                                                 .positions = train->facts.positions});
+}
+
+static enum status measure_use(void *context, struct tape *tape) {
+  struct train *train = context;
+  const struct flow_batch batch = train_data_micro(&train->data, 0);
+  double totals[FLOW_PARTS];
+  for (int part = 0; part < FLOW_PARTS; part++) totals[part] = 1;
+  struct flow_losses losses = {{0}, {0}};
+  TRY(train->flow.kind->loss(&train->flow, tape, &batch, totals, &losses));
+  return tape_backward(tape, NULL, NULL);
+}
+
+static void say_memory(const struct train *train, size_t activations) {
+  char weights[24], optimizer[24], gradients[24], step[24];
+  log_line(log_of(train),
+           "memory of rank 0: weights %s, optimizer %s, gradients %s, activations %s",
+           text_size(weights, train->weights.used), text_size(optimizer, train->state.used),
+           text_size(gradients, train->sums.used), text_size(step, activations));
+}
+
+enum status train_report_start(struct train *train) {
+  const struct options *options = train->options;
+  char parameters[PROGRESS_COUNT_BYTES], flop[PROGRESS_COUNT_BYTES];
+  size_t activations = 0;
+  log_line(log_of(train),
+           "%s: %s parameters, vocabulary %" PRId64 ", rows of %" PRId64 " tokens, %s %s",
+           train->flow.kind->name, progress_count(parameters, (double)params_count(&train->params)),
+           train->facts.vocabulary, train->facts.positions, dtype_name(train->kernels.element),
+           train->kernels.name);
+  log_line(log_of(train),
+           "%" PRId64 " steps of %" PRId64 " rows in %" PRId64 " micro-shards on %d ranks, "
+           "%s sums, %sFLOP a token",
+           options->steps, options->batch, options->micro_shards, train->grid.world->size,
+           options_choice(options, OPTION_reductions), progress_count(flop, flop_per_token(train)));
+  if (options->reductions == REDUCTIONS_FAST)
+    log_warn(log_of(train), "fast sums: losses depend on the number of ranks in their last bits");
+  TRY(comm_agree(train->grid.world, train_data_load(&train->data, train->counts.step)));
+  TRY(workspace_measure(&train->workspace, &activations, measure_use, train));
+  say_memory(train, activations);
+  return STATUS_OK;
+}
+
+static double tokens_per_second(const struct train *train, const struct train_result *result) {
+  const double seconds = timer_total(&train->timer);
+  return seconds > 0 ? (double)result->tokens / seconds : 0;
+}
+
+static void say_step(struct train *train, const struct train_result *result) {
+  char left[PROGRESS_TIME_BYTES], rate[PROGRESS_COUNT_BYTES];
+  const double window = meter_mean(&train->speed);
+  log_progress(log_of(train),
+               "step %" PRId64 "/%" PRId64 "  loss %.4f  lr %.2e  norm %.3g  %s tokens/s  %s left",
+               train->counts.step, train->options->steps, result->loss, result->rate,
+               result->gradient_norm, progress_count(rate, window),
+               progress_time(left, progress_left(&train->progress, train->counts.step)));
+  meter_reset(&train->speed);
+}
+
+static void say_skip(struct train *train, const struct train_result *result) {
+  log_warn(log_of(train),
+           "step %" PRId64 " changed nothing: loss %g, gradient norm %g; not finite first: %s "
+           "(samples %016" PRIx64 ")",
+           train->counts.step, result->loss, result->gradient_norm, result->culprit,
+           result->samples);
+}
+
+static void record_seconds(struct train *train) {
+  metric_file_open_group(&train->metrics, "seconds");
+  for (int phase = 0; phase < TIMER_PHASES; phase++)
+    metric_file_real(&train->metrics, timer_phase_name((enum timer_phase)phase),
+                     train->timer.seconds[phase]);
+  metric_file_close_group(&train->metrics);
+}
+
+static enum status record_step(struct train *train, const struct train_result *result) {
+  struct metric_file *metrics = &train->metrics;
+  char samples[17];
+  snprintf(samples, sizeof samples, "%016" PRIx64, result->samples);
+  metric_file_begin(metrics, "step", train->counts.step);
+  train_losses_record(&result->losses, train->flow.kind, metrics);
+  metric_file_real(metrics, "learning_rate", result->rate);
+  metric_file_real(metrics, "gradient_norm", result->gradient_norm);
+  metric_file_integer(metrics, "tokens", train->counts.tokens);
+  metric_file_real(metrics, "tokens_per_second", tokens_per_second(train, result));
+  metric_file_text(metrics, "samples", samples);
+  if (result->culprit) metric_file_text(metrics, "skipped", result->culprit);
+  record_seconds(train);
+  return metric_file_end(metrics);
+}
+
+enum status train_report_step(struct train *train, const struct train_result *result) {
+  const int64_t step = train->counts.step;
+  timer_switch(&train->timer, TIMER_OTHER);
+  meter_add(&train->speed, (double)result->tokens, timer_total(&train->timer));
+  if (result->culprit) say_skip(train, result);
+  if (result->deviation > HEALTH_SPIKE)
+    log_warn(log_of(train), "step %" PRId64 ": the loss %.4f stands out by %.0f median deviations",
+             step, result->loss, result->deviation);
+  if (step % train->options->log_every == 0 || step == train->options->steps || step == 1)
+    say_step(train, result);
+  return record_step(train, result);
+}
+
+enum status train_report_validation(struct train *train, const struct train_losses *losses) {
+  const struct flow_kind *kind = train->flow.kind;
+  char text[256];
+  int length = 0;
+  for (int64_t part = 0; kind->parts[part] && length < (int)sizeof text; part++)
+    length += snprintf(text + length, sizeof text - (size_t)length, "  %s %.4f", kind->parts[part],
+                       train_losses_part(losses, part));
+  log_line(log_of(train), "step %" PRId64 "  held-out loss %.4f %s", train->counts.step,
+           train_losses_objective(losses, kind), text);
+  metric_file_begin(&train->metrics, "validation", train->counts.step);
+  train_losses_record(losses, kind, &train->metrics);
+  metric_file_integer(&train->metrics, "rows", train->held_out.order.rows);
+  return metric_file_end(&train->metrics);
+}
+
+static int64_t peak_resident_bytes(void) {
+  struct rusage usage;
+  return getrusage(RUSAGE_SELF, &usage) == 0 ? (int64_t)usage.ru_maxrss * 1024 : 0;
+}
+
+static void record_peaks(struct train *train) {
+  const struct arena *arenas[] = {&train->weights, &train->state, &train->sums,
+                                  &train->workspace.data, &train->declarations};
+  metric_file_open_group(&train->metrics, "peak_bytes");
+  for (size_t i = 0; i < sizeof arenas / sizeof *arenas; i++)
+    metric_file_integer(&train->metrics, arenas[i]->account, (int64_t)arenas[i]->peak);
+  metric_file_integer(&train->metrics, "resident", peak_resident_bytes());
+  metric_file_close_group(&train->metrics);
+}
+
+enum status train_report_end(struct train *train, const char *hash) {
+  char seconds[PROGRESS_TIME_BYTES], bytes[24];
+  const double spent = timer_now() - train->progress.started;
+  log_line(log_of(train), "weights hash %s  (%" PRId64 " steps, %" PRId64 " skipped; %s; peak %s)",
+           hash, train->counts.step, train->counts.skipped, progress_time(seconds, spent),
+           text_size(bytes, (uint64_t)peak_resident_bytes()));
+  metric_file_begin(&train->metrics, "end", train->counts.step);
+  metric_file_text(&train->metrics, "weights", hash);
+  metric_file_integer(&train->metrics, "tokens", train->counts.tokens);
+  metric_file_real(&train->metrics, "seconds", spent);
+  metric_file_integer(&train->metrics, "parameters", params_count(&train->params));
+  metric_file_real(&train->metrics, "flop_per_token", flop_per_token(train));
+  record_peaks(train);
+  TRY(metric_file_end(&train->metrics));
+  return metric_file_sync(&train->metrics);
+}

@@ -1,0 +1,143 @@
+#include "stages/train/train_saved.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "monitoring/log.h"
+#include "pipeline/artefact/checkpoint_folder.h"
+#include "pipeline/artefact/manifest.h"
+#include "sharding/checkpoint.h"
+#include "stages/train/train_items.h"
+
+static enum status folder_of(char path[PATH_MAX], const struct stage *stage, const char *name) {
+  const int length = snprintf(path, PATH_MAX, "%s/%s", stage->folder, name);
+  CHECK(length < PATH_MAX, STATUS_MISMATCH, "%s: the path is too long", stage->folder);
+  return STATUS_OK;
+}
+
+static enum status element_of_newest(int64_t *element, const char *folder) {
+  char path[PATH_MAX];
+  struct manifest manifest = {0};
+  const char *name;
+  enum dtype found;
+  struct checkpoint_steps steps = {0};
+  TRY(checkpoint_folder_list(&steps, folder));
+  const int64_t step = steps.count > 0 ? steps.items[0].step : -1;
+  checkpoint_folder_free(&steps);
+  if (step < 0) return STATUS_OK;
+  TRY(checkpoint_folder_step(path, folder, step));
+  enum status status = manifest_read(&manifest, path);
+  if (status == STATUS_OK) status = scalars_get_text(&manifest.facts, "element", &name);
+  if (status == STATUS_OK && dtype_find(&found, name)) *element = (int64_t)found;
+  manifest_free(&manifest);
+  return status;
+}
+
+enum status train_saved_element(enum dtype *element, const struct stage *stage) {
+  char folder[PATH_MAX];
+  int64_t found = DTYPE_COUNT;
+  enum status status = folder_of(folder, stage, TRAIN_CHECKPOINTS);
+  if (status == STATUS_OK && stage->comm->rank == 0) {
+    /* A damaged one is dealt with when it is loaded. */
+    if (element_of_newest(&found, folder) != STATUS_OK) error_clear();
+  }
+  TRY(comm_agree(stage->comm, status));
+  TRY(comm_broadcast(stage->comm, &found, (int64_t)sizeof found, 0));
+  *element = (enum dtype)found;
+  return STATUS_OK;
+}
+
+static struct checkpoint open_checkpoint(const struct train *train, const char *folder) {
+  return (struct checkpoint){.comm = train->grid.world,
+                             .folder = folder,
+                             .run_id = train->run_id,
+                             .config_hash = train->config_hash,
+                             .data_fingerprint = train->fingerprint,
+                             .keep = train->options->keep_checkpoints};
+}
+
+/* Integers of the state and where they live. */
+struct count {
+  const char *name;
+  int64_t *value;
+};
+
+enum { COUNTS = 7 };
+
+static void list_counts(struct count counts[COUNTS], struct train *train) {
+  const struct count all[COUNTS] = {
+      {"step", &train->counts.step},
+      {"tokens", &train->counts.tokens},
+      {"skipped", &train->counts.skipped},
+      {"skipped_in_row", &train->counts.skipped_in_row},
+      {"updates", &train->optimizer.updates},
+      {"averaged", &train->optimizer.averaged},
+      {"accepted_losses", &train->health.count},
+  };
+  memcpy(counts, all, sizeof all);
+}
+
+enum status train_saved_state(struct scalars *state, struct train *train) {
+  struct count counts[COUNTS];
+  list_counts(counts, train);
+  for (int i = 0; i < COUNTS; i++)
+    TRY(scalars_set_integer(state, counts[i].name, *counts[i].value));
+  TRY(scalars_set_text(state, "element", dtype_name(train->kernels.element)));
+  TRY(scalars_set_text(state, "tokenizer_hash", train->tokenizer_hash));
+  TRY(scalars_set_text(state, "base_hash", train->base_hash));
+  TRY(scalars_set_integer(state, "parameters", params_count(&train->params)));
+  return model_save_facts(state, &train->facts);
+}
+
+static enum status save(struct train *train, const struct checkpoint *checkpoint,
+                        struct scalars *state) {
+  struct checkpoint_items items;
+  const size_t mark = arena_mark(&train->declarations);
+  train_items_list(&items, train, false, &train->declarations);
+  enum status status = comm_agree(train->grid.world, train_saved_state(state, train));
+  if (status == STATUS_OK) status = checkpoint_save(checkpoint, train->counts.step, &items, state);
+  arena_reset(&train->declarations, mark);
+  return status;
+}
+
+enum status train_saved_write(struct train *train) {
+  char folder[PATH_MAX];
+  struct scalars state = {0};
+  TRY(folder_of(folder, train->stage, TRAIN_CHECKPOINTS));
+  const struct checkpoint checkpoint = open_checkpoint(train, folder);
+  const enum status status = save(train, &checkpoint, &state);
+  scalars_free(&state);
+  return status;
+}
+
+static enum status take_state(struct train *train, const struct scalars *state) {
+  struct count counts[COUNTS];
+  const char *base;
+  list_counts(counts, train);
+  for (int i = 0; i < COUNTS; i++) TRY(scalars_get_integer(state, counts[i].name, counts[i].value));
+  TRY(scalars_get_text(state, "base_hash", &base));
+  CHECK(strcmp(base, train->base_hash) == 0, STATUS_MISMATCH,
+        "the checkpoint distils weights %s, but %s holds %s", base, train->base_folder,
+        train->base_hash);
+  return STATUS_OK;
+}
+
+enum status train_saved_read(struct train *train, bool *found) {
+  char folder[PATH_MAX];
+  struct scalars state = {0};
+  struct checkpoint_items items;
+  int64_t step = -1;
+  TRY(folder_of(folder, train->stage, TRAIN_CHECKPOINTS));
+  const struct checkpoint checkpoint = open_checkpoint(train, folder);
+  const size_t mark = arena_mark(&train->declarations);
+  train_items_list(&items, train, false, &train->declarations);
+  enum status status = checkpoint_load(&checkpoint, &step, &items, &state);
+  arena_reset(&train->declarations, mark);
+  *found = step >= 0;
+  if (status == STATUS_OK && *found)
+    status = comm_agree(train->grid.world, take_state(train, &state));
+  scalars_free(&state);
+  return status;
+}
