@@ -10,8 +10,10 @@ enum { CAPACITY = 1024, FILL_LIMIT = 768, ARGUMENTS = 5 };
 
 #if DNNL_VERSION_MAJOR >= 3
 #define LAYOUT(layout) (layout)->desc
+typedef const_dnnl_memory_desc_t const_layout;
 #else
 #define LAYOUT(layout) (&(layout)->desc)
+typedef const dnnl_memory_desc_t *const_layout;
 #endif
 
 /* Rows, columns and strides of one operand, as the library describes them. */
@@ -104,6 +106,14 @@ static bool make_primitive(struct onednn_product *product) {
   return done;
 }
 
+/* The library asks for the number of threads when it makes a product, and some products ask again
+ * when they run. Returns the number to set again afterwards. */
+static int enter_single_thread(void) {
+  const int threads = omp_get_max_threads();
+  omp_set_num_threads(1);
+  return threads;
+}
+
 static bool open_library(void) {
   if (cache.stream) return true;
   return dnnl_engine_create(&cache.engine, dnnl_cpu, 0) == dnnl_success &&
@@ -113,8 +123,7 @@ static bool open_library(void) {
 static void make_product(struct onednn_product *product, const struct onednn_shape *shape) {
   product->used = true;
   product->shape = *shape;
-  const int threads = omp_get_max_threads();
-  omp_set_num_threads(1); /* the library asks how many threads the product will have */
+  const int threads = enter_single_thread();
   product->failed = !open_library() || !make_layouts(product) || !make_primitive(product);
   omp_set_num_threads(threads);
   cache.count++;
@@ -172,9 +181,26 @@ size_t onednn_scratch_bytes(const struct onednn_product *product) {
       dnnl_primitive_desc_query_md(product->descriptor, dnnl_query_scratchpad_md, 0));
 }
 
+static int argument_count(const struct onednn_product *product) {
+  return product->shape.bias ? ARGUMENTS : ARGUMENTS - 1;
+}
+
 /* The library's arrays are not const, though inputs are only read. */
 static void *writable(const void *pointer) {
   return (void *)(uintptr_t)pointer;
+}
+
+/* Wraps the caller's arrays for the library; on failure some of the arguments stay NULL. */
+static bool fill_arguments(dnnl_exec_arg_t arguments[ARGUMENTS],
+                           const struct onednn_product *product, void *const data[ARGUMENTS]) {
+  const_layout layouts[ARGUMENTS] = {
+      LAYOUT(&product->a), LAYOUT(&product->b), LAYOUT(&product->c),
+      dnnl_primitive_desc_query_md(product->descriptor, dnnl_query_scratchpad_md, 0),
+      LAYOUT(&product->bias)};
+  for (int i = 0; i < argument_count(product); i++)
+    if (dnnl_memory_create(&arguments[i].memory, layouts[i], cache.engine, data[i]) != dnnl_success)
+      return false;
+  return true;
 }
 
 bool onednn_run(const struct onednn_product *product, void *c, const void *a, const void *b,
@@ -184,21 +210,12 @@ bool onednn_run(const struct onednn_product *product, void *c, const void *a, co
                                           {DNNL_ARG_DST, NULL},
                                           {DNNL_ARG_SCRATCHPAD, NULL},
                                           {DNNL_ARG_BIAS, NULL}};
-  const int count = product->shape.bias ? ARGUMENTS : ARGUMENTS - 1;
-  const dnnl_engine_t engine = cache.engine;
-  bool done =
-      dnnl_memory_create(&arguments[0].memory, LAYOUT(&product->a), engine, writable(a)) ==
-          dnnl_success &&
-      dnnl_memory_create(&arguments[1].memory, LAYOUT(&product->b), engine, writable(b)) ==
-          dnnl_success &&
-      dnnl_memory_create(&arguments[2].memory, LAYOUT(&product->c), engine, c) == dnnl_success &&
-      dnnl_memory_create(
-          &arguments[3].memory,
-          dnnl_primitive_desc_query_md(product->descriptor, dnnl_query_scratchpad_md, 0), engine,
-          scratch) == dnnl_success &&
-      (!product->shape.bias || dnnl_memory_create(&arguments[4].memory, LAYOUT(&product->bias),
-                                                  engine, writable(bias)) == dnnl_success) &&
+  void *const data[ARGUMENTS] = {writable(a), writable(b), c, scratch, writable(bias)};
+  const int count = argument_count(product), threads = enter_single_thread();
+  const bool done =
+      fill_arguments(arguments, product, data) &&
       dnnl_primitive_execute(product->primitive, cache.stream, count, arguments) == dnnl_success;
+  omp_set_num_threads(threads);
   for (int i = 0; i < count; i++)
     if (arguments[i].memory) dnnl_memory_destroy(arguments[i].memory);
   return done;

@@ -5,19 +5,26 @@
 
 enum { PAGE_BYTES = 4096 };
 
+static void grow(struct arena *arena, size_t bytes) {
+  if (bytes <= arena->size) return;
+  arena_free(arena);
+  if (arena_init(arena, "kernels", bytes) != STATUS_OK) abort();
+}
+
 void scratch_reserve(struct scratch *scratch, size_t bytes) {
   const size_t threads = (size_t)omp_get_max_threads();
   const size_t piece = (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
-  if (piece <= scratch->piece_bytes && threads * scratch->piece_bytes <= scratch->arena.size)
-    return;
-  const size_t kept = piece > scratch->piece_bytes ? piece : scratch->piece_bytes;
-  arena_free(&scratch->arena);
-  if (arena_init(&scratch->arena, "kernels", threads * kept) != STATUS_OK) abort();
-  scratch->piece_bytes = kept;
+  if (piece > scratch->piece_bytes) scratch->piece_bytes = piece;
+  grow(&scratch->arena, threads * scratch->piece_bytes);
 }
 
 void *scratch_piece(const struct scratch *scratch) {
   return scratch->arena.base + (size_t)omp_get_thread_num() * scratch->piece_bytes;
+}
+
+void *scratch_share(struct scratch *scratch, size_t bytes) {
+  grow(&scratch->arena, bytes);
+  return scratch->arena.base;
 }
 
 void scratch_free(struct scratch *scratch) {

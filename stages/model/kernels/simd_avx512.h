@@ -1,0 +1,190 @@
+/* Vectors of 16 floats in AVX-512, with the instructions of AVX512-BF16 where the file has them. */
+#ifndef STAGES_MODEL_KERNELS_SIMD_AVX512_H
+#define STAGES_MODEL_KERNELS_SIMD_AVX512_H
+
+#include <immintrin.h>
+#include <stdint.h>
+
+#include "pipeline/base/bf16.h"
+
+enum { SIMD_WIDTH = 16 };
+
+typedef __m512 simd_float;
+typedef __m512i simd_int;
+typedef __mmask16 simd_mask;
+
+static inline simd_float simd_set(float value) {
+  return _mm512_set1_ps(value);
+}
+
+static inline simd_float simd_load(const float *from) {
+  return _mm512_loadu_ps(from);
+}
+
+static inline void simd_store(float *to, simd_float x) {
+  _mm512_storeu_ps(to, x);
+}
+
+/* The first `count` lanes; the others are 0, or are not written. */
+static inline simd_float simd_load_some(const float *from, int count) {
+  return _mm512_maskz_loadu_ps((simd_mask)((1u << count) - 1u), from);
+}
+
+static inline void simd_store_some(float *to, simd_float x, int count) {
+  _mm512_mask_storeu_ps(to, (simd_mask)((1u << count) - 1u), x);
+}
+
+static inline simd_float simd_widen(__m256i halves) {
+  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16));
+}
+
+/* Rounds to bf16: to nearest, ties to even; NaN stays NaN. The instruction takes denormals as 0. */
+static inline __m256i simd_narrow(simd_float x) {
+#ifdef __AVX512BF16__
+  return (__m256i)_mm512_cvtneps_pbh(x);
+#else
+  const __m512i bits = _mm512_castps_si512(x);
+  const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
+  const __m512i rounded = _mm512_add_epi32(bits, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff)));
+  const __m512i quiet = _mm512_or_si512(bits, _mm512_set1_epi32(0x400000));
+  const __mmask16 nan = _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q);
+  return _mm512_cvtepi32_epi16(_mm512_srli_epi32(_mm512_mask_blend_epi32(nan, rounded, quiet), 16));
+#endif
+}
+
+static inline simd_float simd_load_bf16(const bf16 *from) {
+  return simd_widen(_mm256_loadu_si256((const __m256i *)(const void *)from));
+}
+
+static inline void simd_store_bf16(bf16 *to, simd_float x) {
+  _mm256_storeu_si256((__m256i *)(void *)to, simd_narrow(x));
+}
+
+static inline simd_float simd_load_bf16_some(const bf16 *from, int count) {
+  return simd_widen(_mm256_maskz_loadu_epi16((simd_mask)((1u << count) - 1u), from));
+}
+
+static inline void simd_store_bf16_some(bf16 *to, simd_float x, int count) {
+  _mm256_mask_storeu_epi16(to, (simd_mask)((1u << count) - 1u), simd_narrow(x));
+}
+
+static inline simd_float simd_add(simd_float a, simd_float b) {
+  return _mm512_add_ps(a, b);
+}
+
+static inline simd_float simd_sub(simd_float a, simd_float b) {
+  return _mm512_sub_ps(a, b);
+}
+
+static inline simd_float simd_mul(simd_float a, simd_float b) {
+  return _mm512_mul_ps(a, b);
+}
+
+static inline simd_float simd_div(simd_float a, simd_float b) {
+  return _mm512_div_ps(a, b);
+}
+
+/* a b + c and c - a b, rounded once. */
+static inline simd_float simd_fma(simd_float a, simd_float b, simd_float c) {
+  return _mm512_fmadd_ps(a, b, c);
+}
+
+static inline simd_float simd_fnma(simd_float a, simd_float b, simd_float c) {
+  return _mm512_fnmadd_ps(a, b, c);
+}
+
+/* b where either is NaN. */
+static inline simd_float simd_max(simd_float a, simd_float b) {
+  return _mm512_max_ps(a, b);
+}
+
+static inline simd_float simd_min(simd_float a, simd_float b) {
+  return _mm512_min_ps(a, b);
+}
+
+static inline simd_float simd_round(simd_float x) {
+  return _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+
+static inline simd_mask simd_less(simd_float a, simd_float b) {
+  return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ);
+}
+
+static inline simd_mask simd_equal(simd_float a, simd_float b) {
+  return _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ);
+}
+
+static inline simd_mask simd_both(simd_mask a, simd_mask b) {
+  return (simd_mask)(a & b);
+}
+
+static inline simd_mask simd_either(simd_mask a, simd_mask b) {
+  return (simd_mask)(a | b);
+}
+
+/* yes where the mask is set, else no. */
+static inline simd_float simd_select(simd_mask mask, simd_float yes, simd_float no) {
+  return _mm512_mask_blend_ps(mask, no, yes);
+}
+
+static inline simd_int simd_int_set(int32_t value) {
+  return _mm512_set1_epi32(value);
+}
+
+static inline simd_int simd_int_load(const int32_t *from) {
+  return _mm512_loadu_si512(from);
+}
+
+/* Lanes where low <= x < high. */
+static inline simd_mask simd_int_between(simd_int low, simd_int x, simd_int high) {
+  return (simd_mask)(_mm512_cmple_epi32_mask(low, x) & _mm512_cmplt_epi32_mask(x, high));
+}
+
+/* x 2^n for a whole number n in [-200, 200]. */
+static inline simd_float simd_scale_by_power(simd_float x, simd_float n) {
+  return _mm512_scalef_ps(x, n);
+}
+
+/* x = m 2^n with m in [1, 2), for positive normal x. */
+static inline simd_float simd_mantissa(simd_float x) {
+  return _mm512_getmant_ps(x, _MM_MANT_NORM_1_2, _MM_MANT_SIGN_zero);
+}
+
+static inline simd_float simd_exponent(simd_float x) {
+  return _mm512_getexp_ps(x);
+}
+
+/* Sum and maximum over lanes, in a fixed order. */
+static inline float simd_sum(simd_float x) {
+  return _mm512_reduce_add_ps(x);
+}
+
+static inline float simd_top(simd_float x) {
+  return _mm512_reduce_max_ps(x);
+}
+
+/* Even and odd lanes of the 32 floats [a, b], and back. */
+static inline simd_float simd_evens(simd_float a, simd_float b) {
+  const __m512i index =
+      _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+  return _mm512_permutex2var_ps(a, index, b);
+}
+
+static inline simd_float simd_odds(simd_float a, simd_float b) {
+  const __m512i index =
+      _mm512_setr_epi32(1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
+  return _mm512_permutex2var_ps(a, index, b);
+}
+
+static inline simd_float simd_interleave_low(simd_float evens, simd_float odds) {
+  const __m512i index = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+  return _mm512_permutex2var_ps(evens, index, odds);
+}
+
+static inline simd_float simd_interleave_high(simd_float evens, simd_float odds) {
+  const __m512i index =
+      _mm512_setr_epi32(8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+  return _mm512_permutex2var_ps(evens, index, odds);
+}
+
+#endif

@@ -1,0 +1,128 @@
+/* Linear maps, norms, modulation, rotary embedding and softmax tiles of every table against the
+ * reference. */
+#include <math.h>
+
+#include "tests/common/kernel_case.h"
+#include "tests/common/tap.h"
+
+/* n, c and a variant. */
+static const int64_t SIZES[][3] = {{1, 1, 0},   {3, 17, 1}, {6, 15, 2},   {9, 33, 3},
+                                   {4, 63, 0},  {7, 64, 1}, {130, 65, 2}, {257, 130, 3},
+                                   {12, 48, 4}, {2, 770, 5}};
+
+static void check(const char *name, kernel_case *run) {
+  for (size_t i = 0; i < sizeof SIZES / sizeof SIZES[0]; i++) {
+    kernel_case_check(name, run, SIZES[i], DTYPE_F32);
+    kernel_case_check(name, run, SIZES[i], DTYPE_BF16);
+  }
+}
+
+static void case_linear(struct kernel_run *run) {
+  const struct kernels *k = run->kernels;
+  const int64_t n = run->sizes[0], in = run->sizes[1], out = in / 2 + 3;
+  const int64_t gap = run->sizes[2];
+  void *x = kernel_case_elements(run, n * (in + gap)), *w = kernel_case_elements(run, out * in);
+  void *dy = kernel_case_elements(run, n * (out + gap)), *bias = kernel_case_sums(run, out);
+  k->linear_forward(kernel_case_elements(run, n * (out + gap)), x, w, gap & 1 ? bias : NULL, n, out,
+                    in, out + gap, in + gap);
+  k->linear_backward_input(kernel_case_elements(run, n * (in + gap)), dy, w, n, out, in, in + gap,
+                           out + gap, gap & 1);
+  k->linear_backward_weight(kernel_case_sums(run, out * in), dy, x, n, out, in, out + gap,
+                            in + gap);
+  k->linear_forward_sum(kernel_case_sums(run, n * out), x, w, bias, n, out, in);
+  k->linear_backward_input_sum(kernel_case_sums(run, n * in), dy, w, n, out, in);
+}
+
+static void case_rmsnorm(struct kernel_run *run) {
+  const struct kernels *k = run->kernels;
+  const int64_t n = run->sizes[0], c = run->sizes[1], variant = run->sizes[2];
+  const int64_t groups = 1 + variant % 3, stride = groups * c + variant;
+  void *x = kernel_case_elements(run, n * stride), *dy = kernel_case_elements(run, n * groups * c);
+  void *gain = kernel_case_sums(run, c), *dgain = kernel_case_sums(run, c);
+  void *scale = kernel_case_positive(run, n * groups);
+  if (variant & 1) gain = dgain = NULL;
+  k->rmsnorm_backward(variant == 4 ? NULL : kernel_case_elements(run, n * stride), dgain, dy, scale,
+                      x, gain, n, groups, c, stride, variant & 2);
+  k->rmsnorm_forward(kernel_case_elements(run, n * groups * c), scale, x, gain, n, groups, c,
+                     stride, 1e-5);
+}
+
+static void case_layernorm(struct kernel_run *run) {
+  const struct kernels *k = run->kernels;
+  const int64_t n = run->sizes[0], c = run->sizes[1], variant = run->sizes[2];
+  const int64_t stride = c + variant;
+  void *x = kernel_case_elements(run, n * stride), *dy = kernel_case_elements(run, n * c);
+  void *gain = kernel_case_sums(run, c), *bias = kernel_case_sums(run, c);
+  void *dgain = kernel_case_sums(run, c), *dbias = kernel_case_sums(run, c);
+  void *mean = kernel_case_sums(run, n), *scale = kernel_case_positive(run, n);
+  if (variant & 1) gain = bias = dgain = dbias = NULL;
+  k->layernorm_backward(variant == 4 ? NULL : kernel_case_elements(run, n * stride), dgain, dbias,
+                        dy, mean, scale, x, gain, n, c, stride, variant & 2);
+  k->layernorm_forward(kernel_case_elements(run, n * c), mean, scale, x, gain, bias, n, c, stride,
+                       0.1);
+}
+
+static void case_modulation(struct kernel_run *run) {
+  const struct kernels *k = run->kernels;
+  const int64_t T = run->sizes[0], c = run->sizes[1], variant = run->sizes[2], n = 2 * T;
+  const int64_t stride = 2 * c + variant;
+  void *x = kernel_case_elements(run, n * c), *dy = kernel_case_elements(run, n * c);
+  void *condition = kernel_case_elements(run, 2 * stride),
+       *scale = kernel_case_elements(run, 2 * stride);
+  void *y = kernel_case_elements(run, n * c), *dx = kernel_case_elements(run, n * c);
+  void *dshift = kernel_case_elements(run, 2 * stride),
+       *dscale = kernel_case_elements(run, 2 * stride);
+  k->modulate_forward(y, x, condition, scale, n, c, T, stride);
+  k->gate_forward(kernel_case_elements(run, n * c), x, dy, condition, n, c, T, stride);
+  k->modulate_backward(variant & 2 ? NULL : dx, variant & 4 ? NULL : dshift, dscale, dy, x, scale,
+                       n, c, T, stride, variant & 1, false, variant & 1);
+  k->gate_backward(kernel_case_elements(run, n * c), dshift, dy, x, condition, n, c, T, stride,
+                   variant & 1, true);
+}
+
+static void case_rope(struct kernel_run *run) {
+  const struct kernels *k = run->kernels;
+  const int64_t n = run->sizes[0], D = run->sizes[1] / 2 * 2, H = 3, variant = run->sizes[2];
+  if (D == 0) return;
+  void *x = kernel_case_elements(run, n * (H * D + 1));
+  void *cosine = kernel_case_sums(run, n * D / 2), *sine = kernel_case_sums(run, n * D / 2);
+  k->rope_forward(kernel_case_elements(run, n * (H * D + 5)), x, cosine, sine, n, H, D, H * D + 1,
+                  H * D + 5, variant & 1, variant & 2, variant & 1);
+}
+
+static void case_softmax(struct kernel_run *run) {
+  const struct kernels *k = run->kernels;
+  const int64_t n = run->sizes[0], v = run->sizes[1];
+  float *logits = kernel_case_sums(run, n * v);
+  logits[0] = -INFINITY;
+  const int32_t *targets = kernel_case_integers(run, n, 0, 100);
+  float *maximum = kernel_case_sums(run, n);
+  maximum[0] = -INFINITY;
+  k->softmax_tile_statistics(kernel_case_sums(run, n), kernel_case_sums(run, n),
+                             kernel_case_sums(run, n), kernel_case_sums(run, n), logits, targets, n,
+                             v, 7);
+  k->softmax_tile_gradient(kernel_case_elements(run, n * v), logits, kernel_case_positive(run, n),
+                           kernel_case_sums(run, n), targets, n, v, 7);
+  k->softmax_tile_online(kernel_case_elements(run, n * v), maximum, kernel_case_positive(run, n),
+                         kernel_case_sums(run, n), logits, n, v);
+}
+
+#define CASE(name)                                                                                 \
+  static void name(void **state) {                                                                 \
+    (void)state;                                                                                   \
+    check(#name, case_##name);                                                                     \
+  }
+CASE(linear)
+CASE(rmsnorm)
+CASE(layernorm)
+CASE(modulation)
+CASE(rope)
+CASE(softmax)
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(linear),     cmocka_unit_test(rmsnorm), cmocka_unit_test(layernorm),
+      cmocka_unit_test(modulation), cmocka_unit_test(rope),    cmocka_unit_test(softmax),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
