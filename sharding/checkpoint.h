@@ -1,7 +1,7 @@
 /* Checkpoints: global tensors to files and back, from any layout to any layout.
  *
  * Every rank registers the same list of items, each with its own rows. Rows may be held by several
- * ranks (the copies are equal): the lowest one's are written. Each row must be held by someone. The
+ * ranks (the copies are equal): one of them writes them. Each row must be held by someone. The
  * files are the same bytes for any layout (pipeline/artefact/checkpoint_layout.h).
  *
  * Saving writes step-N.part.<run id>, flushes each file and the folder, writes the manifest last,
@@ -19,6 +19,7 @@
 #include "pipeline/artefact/scalars.h"
 #include "pipeline/base/dtype.h"
 #include "pipeline/base/error.h"
+#include "pipeline/base/text.h"
 
 struct comm;
 
@@ -38,26 +39,29 @@ struct checkpoint_items {
 
 struct checkpoint {
   struct comm *comm;            /* borrowed; all ranks of the job */
-  const char *folder;           /* borrowed; of all steps; same on all ranks */
-  const char *run_id;           /* borrowed; unique to this start of the job */
-  const char *config_hash;      /* borrowed; a load from another configuration is a MISMATCH */
-  const char *data_fingerprint; /* borrowed; likewise (order_fingerprint); "" for none */
+  const char *folder;           /* borrowed; of all steps; the same on all ranks */
+  const char *run_id;           /* borrowed; unique to this start of the job; NULL: only reads */
+  const char *config_hash;      /* borrowed; another one at loading is a MISMATCH; NULL: any */
+  const char *data_fingerprint; /* borrowed; likewise (order_fingerprint) */
   bool accept_other_data;       /* take a checkpoint of other data all the same */
   int64_t keep;                 /* published steps kept; at least 2 */
   uint64_t file_bytes;          /* about the size of a file; 0: 1 GiB */
+  struct text *notes; /* may be NULL; rank 0 adds a line for each thing worth logging: a step passed
+                         over, other data accepted */
 };
 
-/* Saves. `state` (rank 0's counts) goes into the manifest. Collective over comm: all ranks return
- * the same status. WRITE when any rank could not write: training may go on, the last good step
- * stays. MISMATCH when a row is held by no rank. */
+/* Saves. `state` (rank 0's counts; may be NULL) goes into the manifest. A step that is published
+ * and sound is left as it is, with success. One job at a time may save to a folder. Collective over
+ * comm: all ranks return the same status. WRITE when any rank could not write: training may go on,
+ * the last good step stays. MISMATCH when a row is held by no rank. */
 enum status checkpoint_save(const struct checkpoint *checkpoint, int64_t step,
                             const struct checkpoint_items *items, const struct scalars *state);
 
-/* Loads the newest sound step into the items' data and `state` (zeroed before). *step = -1 when the
- * folder holds no step at all: a fresh start. Items may be a part of what the files hold.
- * Collective over comm: all ranks return the same status. DAMAGED when steps exist and none is
- * sound; MISMATCH when an item is missing or of another type or shape, or configuration or data
- * differ (both values are given). */
+/* Loads the newest sound step into the items' data and `state` (may be NULL; zeroed before). *step
+ * = -1 when the folder holds no step at all: a fresh start. Items may be a part of what the files
+ * hold. What dead runs left behind is removed. Collective over comm: all ranks return the same
+ * status. DAMAGED when steps exist and none is sound; MISMATCH when an item is missing or of
+ * another type or shape, or configuration or data differ (both values are given). */
 enum status checkpoint_load(const struct checkpoint *checkpoint, int64_t *step,
                             const struct checkpoint_items *items, struct scalars *state);
 

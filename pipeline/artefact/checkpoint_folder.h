@@ -1,6 +1,7 @@
 /* The folder of a node's checkpoints: step-N/ (published, never written again), step-N.part.<run
- * id> (being written), step-N.damaged (a mark with the reason, beside the step), and `latest`, a
- * file that holds the number of the newest step. No MPI: one rank or a command calls these.
+ * id> (being written, or being removed), step-N.damaged (a mark with the reason, beside the step),
+ * and `latest`, a file that holds the number of the newest step. No MPI: one rank or a command
+ * calls these.
  */
 #ifndef PIPELINE_ARTEFACT_CHECKPOINT_FOLDER_H
 #define PIPELINE_ARTEFACT_CHECKPOINT_FOLDER_H
@@ -31,9 +32,16 @@ enum status checkpoint_folder_step(char path[PATH_MAX], const char *folder, int6
 enum status checkpoint_folder_part(char path[PATH_MAX], const char *folder, int64_t step,
                                    const char *run_id);
 
-/* Renames a complete .part to its step, flushes the folder, and replaces `latest`. Local. WRITE on
- * failure, also when the step is published already. */
+/* Whether a step is published and not marked damaged. Local. */
+bool checkpoint_folder_has(const char *folder, int64_t step);
+
+/* Renames a complete .part to its step, flushes the folder, and replaces `latest`. A step that is
+ * marked damaged gives way. Local. WRITE on failure, also when the step is published and sound. */
 enum status checkpoint_folder_publish(const char *folder, int64_t step, const char *run_id);
+
+/* Replaces `latest`: the last move of publishing, and the mending of a lost pointer. Local. WRITE
+ * on failure. */
+enum status checkpoint_folder_point(const char *folder, int64_t step);
 
 /* The step that `latest` names. Local. MISMATCH when there is none, DAMAGED when it is no number.
  */

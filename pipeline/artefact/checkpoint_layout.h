@@ -42,6 +42,10 @@ struct checkpoint_layout {
 enum status checkpoint_layout_make(struct checkpoint_layout *layout,
                                    const struct safetensors_tensor *tensors, int64_t count,
                                    uint64_t file_bytes);
+
+/* Rows of a global tensor: its first axis, or 1 for a single number. Local. */
+int64_t checkpoint_layout_rows(const struct safetensors_tensor *tensor);
+
 void checkpoint_layout_free(struct checkpoint_layout *layout);
 
 #endif

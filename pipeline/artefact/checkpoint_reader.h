@@ -29,6 +29,11 @@ struct checkpoint_reader {
  * cover each tensor. Data is checked when read. Local. MISMATCH when there is no such step, DAMAGED
  * names the file. */
 enum status checkpoint_reader_open(struct checkpoint_reader *reader, const char *step_folder);
+
+/* As checkpoint_reader_open, with a manifest that was read before (by another rank); takes it over.
+ * Local. DAMAGED names the file. */
+enum status checkpoint_reader_take(struct checkpoint_reader *reader, const char *step_folder,
+                                   struct manifest *manifest);
 void checkpoint_reader_close(struct checkpoint_reader *reader);
 
 /* The global tensor called `name`, or NULL. Borrowed. Local. */

@@ -76,6 +76,7 @@ static uint64_t end_of(const struct safetensors_layout *layout) {
 }
 
 static enum status add_tensors(struct text *header, const struct safetensors_layout *layout) {
+  const size_t alignment = layout->alignment ? layout->alignment : ALIGNMENT;
   uint64_t end = 0;
   for (int64_t i = 0; i < layout->count; i++) {
     struct safetensors_tensor *tensor = &layout->tensors[i];
@@ -84,7 +85,7 @@ static enum status add_tensors(struct text *header, const struct safetensors_lay
     end = tensor->offset + tensor->bytes;
   }
   TRY(text_add(header, "}"));
-  while (header->length % ALIGNMENT) TRY(text_add(header, " "));
+  while (header->length % alignment) TRY(text_add(header, " "));
   return STATUS_OK;
 }
 
