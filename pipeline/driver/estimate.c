@@ -12,6 +12,7 @@ enum {
   TOKEN_BYTES = 2,
   BYTE_VOCABULARY = 256,
   MODEL_VOCABULARY = 32100, /* a SentencePiece model that is not read here: T5's */
+  T5_WIDTH = 512,           /* of T5-small's encoder */
   BYTES_PER_PARAMETER = 12, /* master weight and two moments in single precision */
   AVERAGE_BYTES = 4         /* the averaged weights */
 };
@@ -42,13 +43,20 @@ static uint64_t vocabulary_of(const struct run *run, const struct recipe_node *n
   return (uint64_t)tokens->options.vocabulary_size;
 }
 
-/* A transformer with an input table, an output head and gated feed-forward layers. */
-static uint64_t parameters_of(const struct run *run, const struct recipe_node *node) {
+/* A transformer with an input table, an output head and gated feed-forward layers. A student has
+ * the network of its teacher. */
+static uint64_t parameters_of(const struct estimate *all, const struct run *run,
+                              const struct recipe_node *node) {
   if (!(IN_TRAINING & (1 << node->kind))) return 0;
+  if (node->kind == KIND_DISTILL) return all[node->inputs[0]].parameters;
   const struct options *o = &node->options;
   const uint64_t width = (uint64_t)o->width, depth = (uint64_t)o->depth;
   const uint64_t inner = o->feedforward ? (uint64_t)o->feedforward : width * 8 / 3;
   return 2 * vocabulary_of(run, node) * width + depth * (4 * width * width + 3 * width * inner);
+}
+
+static uint64_t latent_width(const struct options *options) {
+  return options->encoder == ENCODER_T5 ? T5_WIDTH : (uint64_t)options->encoder_width;
 }
 
 static uint64_t disk_of(const struct estimate *estimate, const struct recipe_node *node) {
@@ -56,7 +64,7 @@ static uint64_t disk_of(const struct estimate *estimate, const struct recipe_nod
   const uint64_t tokens = estimate->input_bytes / TEXT_BYTES_PER_TOKEN;
   if (node->kind == KIND_TOKENIZE) return tokens * TOKEN_BYTES;
   if (node->kind == KIND_EMBED)
-    return estimate->input_bytes / TOKEN_BYTES * (uint64_t)o->width * sizeof(uint16_t);
+    return estimate->input_bytes / TOKEN_BYTES * latent_width(o) * sizeof(uint16_t);
   if (!(IN_TRAINING & (1 << node->kind))) return 0;
   const uint64_t checkpoint =
       estimate->parameters * (uint64_t)(BYTES_PER_PARAMETER + (o->ema > 0 ? AVERAGE_BYTES : 0));
@@ -73,7 +81,7 @@ enum status estimate_node(struct estimate *all, const struct run *run, size_t in
       estimate->input_bytes += bytes_of(node->options.input.values[i]);
   for (size_t i = 0; i < node->input_count; i++)
     estimate->input_bytes += all[node->inputs[i]].disk_bytes;
-  estimate->parameters = parameters_of(run, node);
+  estimate->parameters = parameters_of(all, run, node);
   TRY(run_folder_locate(&folder, run->folder, node->name));
   const bool finished = run_folder_is_finished(&folder);
   estimate->disk_bytes = finished ? bytes_of(folder.path) : disk_of(estimate, node);
