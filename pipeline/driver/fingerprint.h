@@ -1,6 +1,6 @@
 /* What a node is made from, as text: one line for each option that changes results, each file it
  * reads and each node it is from. Two runs of a node with the same text make the same artefact, so
- * a finished node whose text is still the same need not run again (decision 0003).
+ * a finished node whose text is still the same need not run again (decision 0002).
  *
  *   format: 1
  *   run: pretrain
