@@ -9,7 +9,7 @@
 
 /* Per-token results, arrays of n doubles or NULL where not wanted. */
 struct head_result {
-  double *loss; /* -log softmax(target); 0 where the weight is 0 */
+  double *loss; /* -log softmax(target); 0 without a target */
   double *log_sum_exp;
   double *target_logit;
   double *square_sum; /* sum of squared probabilities */
@@ -26,7 +26,10 @@ struct head {
                              caller may set them from the results (adaptive weights) */
 };
 
-/* Streams (token block x vocabulary tile); never holds n x V. Adds sum_i weight[i] * loss[i] to the
+/* Streams (token block x vocabulary tile); never holds n x V: beside N x c arrays for the N tokens
+ * of the group it takes a few MiB (tests/unit/stages/model/head_memory). With weights, tokens of
+ * weight 0 or without a target are left out and their results are 0 (argmax: -1); without weights
+ * all tokens have results and no gradient flows. Adds sum_i weight[i] * loss[i] to the
  * objective: its gradient flows into x[n, c], w and b in backward, recomputing logits once.
  * Collective over the vocabulary group. Failures are left in tape->status. */
 void head_forward(struct tape *tape, struct head_result *result, struct value *x,

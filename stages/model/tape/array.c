@@ -1,5 +1,7 @@
 #include "stages/model/tape/array.h"
 
+#include <string.h>
+
 static const unsigned char *place(const void *base, int64_t index, enum dtype dtype) {
   return base ? (const unsigned char *)base + (size_t)index * dtype_bytes(dtype) : NULL;
 }
@@ -22,6 +24,10 @@ void *array_sums(struct tape *tape, int64_t count) {
 
 void *array_sums_zeroed(struct tape *tape, int64_t count) {
   return arena_take_zeroed(tape->arena, (size_t)count * dtype_bytes(tape->kernels->sum));
+}
+
+void array_clear_sums(const struct tape *tape, void *sums, int64_t count) {
+  if (sums) memset(sums, 0, (size_t)count * dtype_bytes(tape->kernels->sum));
 }
 
 static void put_sum(const struct tape *tape, void *sums, int64_t index, double value) {

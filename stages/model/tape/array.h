@@ -17,6 +17,9 @@ void *array_elements(struct tape *tape, int64_t count);
 void *array_sums(struct tape *tape, int64_t count);
 void *array_sums_zeroed(struct tape *tape, int64_t count);
 
+/* Sets sums to zero. Local. */
+void array_clear_sums(const struct tape *tape, void *sums, int64_t count);
+
 /* Sums from numbers of the host, and back. Local. */
 void array_put_sums(const struct tape *tape, void *sums, const double *values, int64_t count);
 void array_put_float_sums(const struct tape *tape, void *sums, const float *values, int64_t count);

@@ -1,0 +1,96 @@
+#include "stages/model/layers/head_backward.h"
+
+#include "stages/model/tape/array.h"
+
+struct scratch {
+  struct head_stack dx;
+  void *dlogits;
+  void *dw, *db; /* a tile of gradients, for a sink */
+};
+
+static bool gives(const struct param *param) {
+  return param->sink && param->uses == 1;
+}
+
+static void take_scratch(struct tape *tape, const struct head_backward *pass,
+                         struct scratch *scratch) {
+  const struct head_tokens *tokens = pass->tokens;
+  head_stack_open(tape, &scratch->dx, tokens->vocab, tokens->room, pass->w->cols);
+  scratch->dlogits = array_elements(tape, HEAD_BLOCK_TOKENS * HEAD_TILE_ROWS);
+  scratch->dw = gives(pass->w) ? array_sums(tape, HEAD_TILE_ROWS * pass->w->cols) : NULL;
+  scratch->db = pass->b && gives(pass->b) ? array_sums(tape, HEAD_TILE_ROWS) : NULL;
+}
+
+/* Where the gradient of a tile's rows is added; NULL where none is wanted. */
+static void *tile_gradient(struct tape *tape, const struct param *param, int64_t member,
+                           struct head_tile tile, void *piece) {
+  if (!param || param->frozen) return NULL;
+  if (gives(param)) {
+    array_clear_sums(tape, piece, tile.rows * param->cols);
+    return piece;
+  }
+  return array_sum_at(tape, param_member_gradient(param, member),
+                      (tile.first - param->row_begin) * param->cols);
+}
+
+static void hand_over(const struct tape *tape, struct param *param, int64_t member,
+                      struct head_tile tile, const void *piece) {
+  if (!param || param->frozen || !gives(param) || arena_is_measuring(tape->arena)) return;
+  param->sink->give(param->sink->context, param, member, tile.first - param->row_begin, tile.rows,
+                    piece);
+}
+
+/* One block: adds to dx of its tokens, and to dw, db where wanted. */
+static void add_block(struct tape *tape, const struct head_backward *pass,
+                      const struct head_block *block, const struct scratch *scratch, void *dx,
+                      void *dw, void *db) {
+  const int64_t c = pass->w->cols, v = block->tile.rows;
+  const void *x = array_at(tape, pass->x_all, block->token * c);
+  pass->slope(tape, pass->context, block, scratch->dlogits);
+  tape->kernels->linear_backward_input_sum(
+      dx, scratch->dlogits, head_tiles_rows(tape, pass->w, block->tile), block->count, v, c);
+  if (dw) tape->kernels->linear_backward_weight(dw, scratch->dlogits, x, block->count, v, c, v, c);
+  if (db) tape->kernels->linear_backward_bias(db, scratch->dlogits, block->count, v, v);
+}
+
+static void add_tile(struct tape *tape, const struct head_backward *pass, int64_t member,
+                     struct head_tile tile, int64_t first, const struct scratch *scratch,
+                     void *dx) {
+  const int64_t end = first + pass->tokens->counts[member];
+  void *dw = tile_gradient(tape, pass->w, member, tile, scratch->dw);
+  void *db = tile_gradient(tape, pass->b, member, tile, scratch->db);
+  for (int64_t i = first, count; i < end; i += count) {
+    count = head_tokens_block(i, end);
+    const struct head_block block = {tile, i, count};
+    add_block(tape, pass, &block, scratch, array_sum_at(tape, dx, (i - first) * pass->w->cols), dw,
+              db);
+  }
+  hand_over(tape, pass->w, member, tile, dw);
+  hand_over(tape, pass->b, member, tile, db);
+}
+
+static void add_member(struct tape *tape, const struct head_backward *pass, int64_t member,
+                       int64_t first, const struct scratch *scratch) {
+  const struct vocab *vocab = pass->tokens->vocab;
+  const int64_t count = pass->tokens->counts[member];
+  for (int64_t slice = 0; slice < vocab_slices_local(vocab); slice++) {
+    void *dx = head_stack_begin(tape, &scratch->dx, slice, first, count);
+    for (struct head_tile tile = head_tiles_first(vocab, slice); tile.rows > 0;
+         tile = head_tiles_next(tile))
+      add_tile(tape, pass, member, tile, first, scratch, dx);
+    head_stack_end(tape, &scratch->dx, slice, first, count);
+  }
+}
+
+void head_backward_pass(struct tape *tape, const struct head_backward *pass) {
+  const struct head_tokens *tokens = pass->tokens;
+  head_tokens_open_gradient(tape, pass->x);
+  const size_t mark = arena_mark(tape->arena);
+  struct scratch scratch;
+  take_scratch(tape, pass, &scratch);
+  int64_t first = 0;
+  for (int r = 0; r < vocab_members(tokens->vocab); first += tokens->counts[r], r++)
+    add_member(tape, pass, r, first, &scratch);
+  if (pass->x->needs_gradient) head_tokens_return(tape, tokens, pass->x, scratch.dx.levels);
+  arena_reset(tape->arena, mark);
+}

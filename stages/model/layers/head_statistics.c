@@ -1,0 +1,121 @@
+#include "stages/model/layers/head_statistics.h"
+
+#include <math.h>
+
+#include "stages/model/layers/head_tiles.h"
+#include "stages/model/tape/array.h"
+
+void head_statistics_open(struct tape *tape, struct head_statistics *statistics,
+                          const struct head_tokens *tokens, unsigned kinds) {
+  *statistics =
+      (struct head_statistics){.room = tokens->room, .slices = vocab_slices_local(tokens->vocab)};
+  const int64_t count = statistics->room * statistics->slices;
+  statistics->maximum = tape_save(tape, (size_t)count * sizeof(double));
+  for (int64_t i = 0; statistics->maximum && i < count; i++) statistics->maximum[i] = -INFINITY;
+  for (int kind = 0; kind < HEAD_STATISTICS; kind++)
+    if (kinds >> kind & 1)
+      statistics->kinds[kind] = arena_take_zeroed(tape->arena, (size_t)count * sizeof(double));
+}
+
+/* What exp(value - maximum) becomes relative to a larger maximum. */
+static double rescale(double maximum, double larger) {
+  return maximum == -INFINITY ? 0 : exp(maximum - larger);
+}
+
+struct merge {
+  double old, new; /* factors of what was there and of what is added */
+};
+
+static double merged(enum head_statistic kind, double before, double found, struct merge merge) {
+  if (kind >= HEAD_PLAIN) return before + found;
+  if (kind != HEAD_SQUARE) return before * merge.old + found * merge.new;
+  return before * merge.old * merge.old + found * merge.new *merge.new;
+}
+
+static double number(const struct tape *tape, const void *sums, int64_t i) {
+  double value = 0;
+  array_get_sums(tape, &value, array_sum_at(tape, sums, i), 1);
+  return value;
+}
+
+void head_statistics_add(const struct tape *tape, struct head_statistics *statistics, int64_t slice,
+                         int64_t first, int64_t count, const void *maximum,
+                         const void *const *found) {
+  if (!maximum) return;
+  for (int64_t i = 0; i < count; i++) {
+    const int64_t at = slice * statistics->room + first + i;
+    const double before = statistics->maximum[at], top = number(tape, maximum, i);
+    const double larger = before > top ? before : top;
+    const struct merge merge = {rescale(before, larger), rescale(top, larger)};
+    statistics->maximum[at] = larger;
+    for (int kind = 0; kind < HEAD_STATISTICS; kind++)
+      if (statistics->kinds[kind])
+        statistics->kinds[kind][at] = merged((enum head_statistic)kind, statistics->kinds[kind][at],
+                                             number(tape, found[kind], i), merge);
+  }
+}
+
+void head_statistics_combine(struct tape *tape, struct head_statistics *statistics,
+                             struct vocab *vocab) {
+  double *const *kinds = statistics->kinds;
+  const struct vocab_statistics all = {
+      .maximum = statistics->maximum,
+      .sum = kinds[HEAD_SUM],
+      .sum_squares = kinds[HEAD_SQUARE],
+      .scaled = {kinds[HEAD_CROSS]},
+      .plain = {kinds[HEAD_PLAIN], kinds[HEAD_PLAIN + 1], kinds[HEAD_PLAIN + 2]}};
+  if (tape->status == STATUS_OK)
+    tape->status = vocab_combine(vocab, &all, statistics->room, tape->arena);
+}
+
+double head_statistics_lse(const struct head_statistics *statistics, int64_t i) {
+  return statistics->maximum[i] + log(statistics->kinds[HEAD_SUM][i]);
+}
+
+void head_statistics_lses(const struct tape *tape, const struct head_statistics *statistics,
+                          void *sums, int64_t count) {
+  for (int64_t i = 0; sums && i < count; i++) {
+    const double lse = head_statistics_lse(statistics, i);
+    array_put_sums(tape, array_sum_at(tape, sums, i), &lse, 1);
+  }
+}
+
+/* Scratch of a block of tokens times a tile. */
+struct scratch {
+  void *logits, *maximum;
+  void *found[HEAD_STATISTICS];
+};
+
+static void take_scratch(struct tape *tape, struct scratch *scratch) {
+  *scratch = (struct scratch){.logits = array_sums(tape, HEAD_BLOCK_TOKENS * HEAD_TILE_ROWS)};
+  scratch->maximum = array_sums(tape, HEAD_BLOCK_TOKENS);
+  scratch->found[HEAD_SUM] = array_sums(tape, HEAD_BLOCK_TOKENS);
+  scratch->found[HEAD_SQUARE] = array_sums(tape, HEAD_BLOCK_TOKENS);
+  scratch->found[HEAD_PLAIN] = array_sums(tape, HEAD_BLOCK_TOKENS);
+}
+
+void head_statistics_pass(struct tape *tape, struct head_statistics *statistics,
+                          const struct head_tokens *tokens, const void *x_all,
+                          const struct param *w, const struct param *b, const int32_t *targets) {
+  static const int32_t none[HEAD_BLOCK_TOKENS]; /* their logits go to a kind that is not used */
+  struct scratch scratch;
+  const size_t mark = arena_mark(tape->arena);
+  take_scratch(tape, &scratch);
+  for (int64_t slice = 0; slice < statistics->slices; slice++)
+    for (struct head_tile tile = head_tiles_first(tokens->vocab, slice); tile.rows > 0;
+         tile = head_tiles_next(tile))
+      for (int64_t i = 0, count; i < tokens->total; i += count) {
+        count = head_tokens_block(i, tokens->total);
+        head_tiles_logits(tape, scratch.logits, array_at(tape, x_all, i * w->cols), w, b, tile,
+                          count);
+        array_clear_sums(tape, scratch.found[HEAD_PLAIN], count);
+        tape->kernels->softmax_tile_statistics(
+            scratch.maximum, scratch.found[HEAD_SUM], scratch.found[HEAD_SQUARE],
+            scratch.found[HEAD_PLAIN], scratch.logits, targets ? targets + i : none, count,
+            tile.rows, tile.first);
+        head_statistics_add(tape, statistics, slice, i, count, scratch.maximum,
+                            (const void *const *)scratch.found);
+      }
+  arena_reset(tape->arena, mark);
+  head_statistics_combine(tape, statistics, tokens->vocab);
+}

@@ -1,0 +1,72 @@
+/* What the vocabulary heads share, part one: the tokens of all members of a vocabulary group.
+ *
+ * Tokens that take no part (weight 0, no target) are left out. The tokens of member 0 come first,
+ * and each member's keep their order, so that blocks of tokens are cut alike for every group size.
+ */
+#ifndef STAGES_MODEL_LAYERS_HEAD_TOKENS_H
+#define STAGES_MODEL_LAYERS_HEAD_TOKENS_H
+
+#include <stdint.h>
+
+#include "sharding/vocab.h"
+#include "stages/model/tape/tape.h"
+
+enum { HEAD_BLOCK_TOKENS = 512 };
+
+struct head_tokens {
+  struct vocab *vocab; /* borrowed */
+  int64_t n;           /* rows of this member */
+  int64_t *index;      /* [own] which of them take part; in tape->records */
+  int64_t *counts;     /* [members] tokens of each member that take part; in tape->records */
+  int64_t own, first;  /* this member's number, and the place of its first among all */
+  int64_t total;       /* N, of all members */
+  int64_t room;        /* rows of all members: what arrays are made for, total or more */
+};
+
+/* Finds the tokens that take part: those with a weight other than 0, where weights are given, and,
+ * unless NULL, a target >= 0. On a measuring tape every token does. Failures are left in
+ * tape->status. Collective over the group. */
+void head_tokens_open(struct tape *tape, struct head_tokens *tokens, struct vocab *vocab, int64_t n,
+                      const float *weight, const int32_t *targets);
+
+/* The rows of a value, [N, c] elements for all tokens, and its own rows alone [own, c] in place.
+ * Memory of the tape. Collective over the group. */
+void *head_tokens_gather_rows(struct tape *tape, const struct head_tokens *tokens,
+                              const struct value *x);
+
+/* all[N] = numbers of `bytes` bytes each of all tokens, from values[n] of this member (borrowed).
+ * `all` has room for tokens->room of them; nothing is done on a measuring tape. Collective over the
+ * group. */
+void head_tokens_gather(struct tape *tape, const struct head_tokens *tokens, void *all,
+                        const void *values, size_t bytes);
+
+/* sums[N] (sum type) = numbers of all tokens, from values[n] of this member. Collective over the
+ * group. */
+void head_tokens_gather_sums(struct tape *tape, const struct head_tokens *tokens, void *sums,
+                             const float *values);
+
+/* Makes the gradient of x ready for head_tokens_return, where one is needed. Called before the
+ * scratch of a backward pass is taken. Local. */
+void head_tokens_open_gradient(struct tape *tape, struct value *x);
+
+/* Adds sums[N, c], spoiled, over the group and gives each member's tokens back to it, added to the
+ * gradient of x, which was opened. Collective over the group. */
+void head_tokens_return(struct tape *tape, const struct head_tokens *tokens, struct value *x,
+                        void *sums);
+
+/* As head_tokens_return, written to the rows of a constant. All tokens take part. */
+void head_tokens_return_rows(struct tape *tape, const struct head_tokens *tokens, struct value *y,
+                             void *sums);
+
+/* values[n]: this member's own of all[N], and `absent` for tokens that take no part; `values` may
+ * be NULL. Local. */
+void head_tokens_own(const struct tape *tape, const struct head_tokens *tokens, double *values,
+                     const double *all, double absent);
+
+/* The next block of tokens of one member, which begins at token `begin` and ends before `end`.
+ * Local. */
+static inline int64_t head_tokens_block(int64_t begin, int64_t end) {
+  return end - begin < HEAD_BLOCK_TOKENS ? end - begin : HEAD_BLOCK_TOKENS;
+}
+
+#endif
