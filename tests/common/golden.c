@@ -37,7 +37,7 @@ static double scale_of(const struct param *param, int64_t inputs) {
 /* Checkpoints store it [in, out]. */
 static void fill_kernel(const struct param *param) {
   const uint64_t key = key_of(param->name);
-  const double scale = sqrt(3 / (double)param->rows);
+  const double scale = sqrt(3 / (double)param->cols);
   float *data = param->data;
   for (int64_t i = 0; i < param->rows; i++)
     for (int64_t j = 0; j < param->cols; j++)

@@ -179,8 +179,12 @@ static double evaluate(const struct gradient_case *tested, const double *point, 
   arena_reset(&records, 0);
   assert_ok(arena_init(&arena, "tape", measure.peak));
   build(&run, "reference", &arena, &records, point, gradients != NULL);
-  assert_int_equal(measure.peak, arena.peak);
-  assert_int_equal(measure.used, arena.used);
+  if (tested->measures_most) {
+    assert_true(measure.peak >= arena.peak);
+  } else {
+    assert_int_equal(measure.peak, arena.peak);
+    assert_int_equal(measure.used, arena.used);
+  }
   if (gradients) {
     check_ready(&run);
     read_gradients(&run, gradients);

@@ -10,6 +10,7 @@
 #ifndef TESTS_COMMON_GRADIENT_H
 #define TESTS_COMMON_GRADIENT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "stages/model/tape/tape.h"
@@ -31,6 +32,7 @@ struct gradient_case {
   double spread;         /* of what is added to initial parameters; 0: 0.3 */
   double step;           /* of the differences; 0: 1e-3 */
   double tolerance;      /* relative error; 0: 1e-6 */
+  bool measures_most;    /* what runs depends on draws: a measuring tape takes what is enough */
 };
 
 /* Checks the derivative along three random directions for each input and each parameter apart.
