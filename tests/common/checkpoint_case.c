@@ -15,8 +15,8 @@ static const struct {
   enum spread spread;
 } kinds[CHECKPOINT_CASE_ITEMS] = {
     {"blocks.0.weight", DTYPE_F32, 2, {300, 301}, WHOLE},
-    {"table", DTYPE_BF16, 2, {5003, 401}, SLICED},
     {"table.moment", DTYPE_F32, 2, {5003, 31}, SLICED},
+    {"table", DTYPE_BF16, 2, {5003, 401}, SLICED},
     {"moment", DTYPE_F32, 3, {17, 40, 100}, OWNED},
     {"count", DTYPE_I64, 0, {0}, WHOLE},
     {"none", DTYPE_F32, 2, {0, 4}, SLICED},
@@ -75,7 +75,7 @@ static uint64_t bytes_of(const struct checkpoint_item *item, uint64_t *begin) {
 }
 
 void checkpoint_case_fill(struct checkpoint_case *made, int64_t step) {
-  for (int i = 0; i < CHECKPOINT_CASE_ITEMS; i++) {
+  for (int i = 0; i < made->items.count; i++) {
     uint64_t begin;
     const uint64_t bytes = bytes_of(&made->list[i], &begin);
     unsigned char *data = made->list[i].data;
@@ -85,7 +85,7 @@ void checkpoint_case_fill(struct checkpoint_case *made, int64_t step) {
 
 bool checkpoint_case_is(const struct checkpoint_case *made, int64_t step) {
   bool same = true;
-  for (int i = 0; i < CHECKPOINT_CASE_ITEMS; i++) {
+  for (int i = 0; i < made->items.count; i++) {
     uint64_t begin;
     const uint64_t bytes = bytes_of(&made->list[i], &begin);
     const unsigned char *data = made->list[i].data;

@@ -20,7 +20,8 @@ struct checkpoint_case {
 void checkpoint_case_make(struct checkpoint_case *made, int rank, int size, int style);
 void checkpoint_case_free(struct checkpoint_case *made);
 
-/* Fills with the contents of `step`; whether the contents are those of `step`. */
+/* Fills the first items.count items with the contents of `step`; whether the contents are those of
+ * `step`. */
 void checkpoint_case_fill(struct checkpoint_case *made, int64_t step);
 bool checkpoint_case_is(const struct checkpoint_case *made, int64_t step);
 
