@@ -9,7 +9,7 @@
 #include "stages/model/tape/param.h"
 
 struct model_weights {
-  struct checkpoint_reader reader; /* its manifest's facts are those of the model */
+  struct checkpoint_reader reader; /* its manifest's state holds the model's facts */
 };
 
 /* Opens the newest step of `folder`/weights. Local. MISMATCH when there is none, DAMAGED names the

@@ -29,7 +29,7 @@ static enum status find_base(struct train *train) {
   if (train->stage->node->kind != KIND_DISTILL) return STATUS_OK;
   TRY(stage_input(train->base_folder, NULL, train->stage, IN_PRETRAIN | IN_DISTILL));
   TRY(model_weights_open(&weights, train->base_folder));
-  enum status status = scalars_get_text(&weights.reader.manifest.facts, "weights_hash", &hash);
+  enum status status = scalars_get_text(&weights.reader.manifest.state, "weights_hash", &hash);
   if (status == STATUS_OK) strncpy(train->base_hash, hash, sizeof train->base_hash - 1);
   model_weights_close(&weights);
   return status;

@@ -70,7 +70,9 @@ static enum status in_folder(char path[PATH_MAX], const struct stage *stage, con
   return STATUS_OK;
 }
 
-/* Adds the files of weights/step-N, and the facts of its manifest. */
+/* Adds the arrays of weights/step-N, and the state in its manifest as facts. Neither that manifest
+ * nor the metrics are outputs: they name the run and its times, and equal runs have equal outputs.
+ */
 static enum status list_step(struct stage *stage, const struct manifest *step, const char *name) {
   char path[PATH_MAX];
   for (int64_t i = 0; i < step->output_count; i++) {
@@ -78,11 +80,7 @@ static enum status list_step(struct stage *stage, const struct manifest *step, c
           STATUS_MISMATCH, "%s: the path is too long", name);
     TRY(manifest_add_file(stage->manifest, stage->folder, path));
   }
-  CHECK(snprintf(path, sizeof path, "%s/%s", name, MANIFEST_NAME) < (int)sizeof path,
-        STATUS_MISMATCH, "%s: the path is too long", name);
-  TRY(manifest_add_file(stage->manifest, stage->folder, path));
-  TRY(manifest_add_file(stage->manifest, stage->folder, METRIC_FILE_NAME));
-  return scalars_copy(&stage->manifest->facts, &step->facts);
+  return scalars_copy(&stage->manifest->facts, &step->state);
 }
 
 static enum status list_outputs(struct stage *stage) {

@@ -29,7 +29,7 @@ static enum status element_of_newest(int64_t *element, const char *folder) {
   if (step < 0) return STATUS_OK;
   TRY(checkpoint_folder_step(path, folder, step));
   enum status status = manifest_read(&manifest, path);
-  if (status == STATUS_OK) status = scalars_get_text(&manifest.facts, "element", &name);
+  if (status == STATUS_OK) status = scalars_get_text(&manifest.state, "element", &name);
   if (status == STATUS_OK && dtype_find(&found, name)) *element = (int64_t)found;
   manifest_free(&manifest);
   return status;
