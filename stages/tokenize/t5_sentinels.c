@@ -84,8 +84,9 @@ enum status t5_open(struct tokenizer *tokenizer) {
   tokenizer->methods = &methods;
   tokenizer->state = t5;
   t5->inner.model = tokenizer->model;
-  TRY(sentencepiece_open(&t5->inner));
+  TRY(unigram_open(&t5->inner));
   tokenizer->rules = "t5 1: sentencepiece 1 and 100 sentinels";
+  tokenizer->facts.fallback = t5->inner.facts.fallback;
   tokenizer->facts.reference = t5->inner.facts.reference;
   tokenizer->facts.vocabulary_size = t5->inner.facts.vocabulary_size + SENTINELS;
   tokenizer->facts.pad = t5->inner.facts.pad;

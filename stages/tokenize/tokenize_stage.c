@@ -77,6 +77,9 @@ static void report(struct log *log, const struct statistics *statistics,
            shards->facts->vocabulary_size, shards->tokenizer);
   log_line(log, "held-out text: unigram loss %.4f nats, entropy of a row %.4f nats",
            statistics->unigram_loss, statistics->sides[CORPUS_HELD_OUT].row_entropy);
+  if (shards->facts->fallback)
+    log_warn(log, "libsentencepiece encodes, which is slower: the model is not covered, %s",
+             shards->facts->fallback);
   if (tally->invalid_bytes)
     log_warn(log, "%lld documents hold %lld bytes that are not UTF-8; each is read as U+FFFD%s",
              (long long)tally->invalid_documents, (long long)tally->invalid_bytes,

@@ -36,7 +36,9 @@ void tokens_free(struct tokens *tokens);
 
 /* What is fixed about a tokenizer. */
 struct tokenizer_facts {
-  const char *kind;        /* a name of tokenizer_kinds.def; borrowed */
+  const char *kind; /* a name of tokenizer_kinds.def; borrowed */
+  const char
+      *fallback; /* why the library does the work instead of our own path; NULL: it does not */
   const char *reference;   /* the implementation whose ids these are, with version; borrowed */
   int32_t vocabulary_size; /* ids are in [0, vocabulary_size) */
   int32_t pad, eos, unk, bos;

@@ -118,7 +118,7 @@ static enum status train_together(const struct vocabulary *vocabulary, const cha
 /* The specification of the tokenizer that the options name; `trained` is the model of train. */
 static enum status specify(char spec[PATH_MAX], const struct options *options,
                            const char *trained) {
-  const char *kind = options->tokenizer == TOKENIZER_T5 ? "t5" : "sentencepiece";
+  const char *kind = options->tokenizer == TOKENIZER_T5 ? "t5" : "unigram";
   const char *path = options->tokenizer == TOKENIZER_TRAIN ? trained : options->tokenizer_model;
   const bool plain = options->tokenizer == TOKENIZER_BYTE;
   const int length =

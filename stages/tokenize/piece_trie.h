@@ -1,0 +1,44 @@
+/* A trie of byte strings with an id and a score each, as a double array: the child of node n under
+ * byte c is n's base + c, if that node's parent is n.
+ */
+#ifndef STAGES_TOKENIZE_PIECE_TRIE_H
+#define STAGES_TOKENIZE_PIECE_TRIE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "pipeline/base/error.h"
+
+enum { PIECE_TRIE_ROOT = 0, PIECE_TRIE_NONE = -1 };
+
+struct piece_trie_node {
+  int32_t base, parent;
+  int32_t id; /* of the string that ends here; -1: none */
+  float score;
+};
+
+struct piece_trie {
+  struct piece_trie_node *nodes; /* owned; 256 more than any base, so that no step leaves it */
+  size_t count;
+};
+
+struct piece_trie_key {
+  const unsigned char *bytes; /* borrowed */
+  size_t count;
+  int32_t id;
+  float score;
+};
+
+/* Builds the trie of different, non-empty keys; sorts `keys`. Local. ENVIRONMENT when memory is
+ * out, DAMAGED when a key is there twice. */
+enum status piece_trie_build(struct piece_trie *trie, struct piece_trie_key *keys, size_t count);
+void piece_trie_free(struct piece_trie *trie);
+
+/* The child of `node` under `byte`, or PIECE_TRIE_NONE. Local. */
+static inline int32_t piece_trie_step(const struct piece_trie *trie, int32_t node,
+                                      unsigned char byte) {
+  const int32_t child = trie->nodes[node].base + byte;
+  return trie->nodes[child].parent == node ? child : PIECE_TRIE_NONE;
+}
+
+#endif

@@ -1,0 +1,48 @@
+/* The most likely segmentation of one word under a unigram model, with the arithmetic of
+ * libsentencepiece (EncodeOptimized in unigram_model.cc), so that ids are equal to the last bit.
+ *
+ * The library adds scores along the whole text in single precision: which of two nearly equal
+ * segmentations wins depends on the sum before the word. A result therefore says up to which sum it
+ * holds.
+ */
+#ifndef STAGES_TOKENIZE_UNIGRAM_VITERBI_H
+#define STAGES_TOKENIZE_UNIGRAM_VITERBI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "stages/tokenize/piece_trie.h"
+
+enum { VITERBI_JUDGED_BYTES = 64 }; /* longer words get no limit */
+
+struct viterbi_step {
+  float score; /* of the best path that ends here, with the sum before the word */
+  int32_t id;
+  int32_t length; /* bytes of the last piece; 0: no path ends here */
+};
+
+struct viterbi {
+  const struct piece_trie *trie; /* borrowed */
+  int32_t unknown;
+  float unknown_score;
+  struct viterbi_step *steps; /* owned */
+  size_t capacity;
+  bool judges; /* the present run */
+  /* best and second best score without the sum before, in double precision */
+  double best[VITERBI_JUDGED_BYTES + 1], second[VITERBI_JUDGED_BYTES + 1];
+};
+
+struct viterbi_result {
+  size_t count; /* of pieces, unknown characters one by one */
+  double limit; /* every sum before the word above -limit gives the same pieces; < 0: unknown */
+};
+
+/* Segments `count` bytes of normalised UTF-8 that come behind the sum `before`. Local. ENVIRONMENT
+ * when memory is out. */
+enum status viterbi_run(struct viterbi *viterbi, const char *bytes, size_t count, float before,
+                        struct viterbi_result *result);
+
+void viterbi_free(struct viterbi *viterbi);
+
+#endif

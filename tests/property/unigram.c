@@ -1,0 +1,172 @@
+/* R-TOK-1: our own unigram path gives the ids of libsentencepiece, for a model trained here and for
+ * T5's (when its file is there), on generated strings and on long documents. R-TOK-3: linear time.
+ */
+#include "tests/common/tap.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "pipeline/base/file.h"
+#include "stages/tokenize/sentencepiece.h"
+#include "stages/tokenize/tokenizer.h"
+#include "tests/common/strings.h"
+
+enum { STRINGS = 20000, TRAINING_STRINGS = 600 };
+
+struct pair {
+  struct tokenizer *own, *library;
+  struct tokens a, b;
+};
+
+static void open_pair(struct pair *pair, const char *path) {
+  char spec[1200];
+  *pair = (struct pair){0};
+  snprintf(spec, sizeof spec, "unigram:%s", path);
+  assert_ok(tokenizer_open(&pair->own, spec));
+  assert_null(tokenizer_facts_of(pair->own)->fallback);
+  snprintf(spec, sizeof spec, "sentencepiece:%s", path);
+  assert_ok(tokenizer_open(&pair->library, spec));
+  assert_memory_equal(&tokenizer_facts_of(pair->own)->hash,
+                      &tokenizer_facts_of(pair->library)->hash, sizeof(struct hash128));
+}
+
+static void close_pair(struct pair *pair) {
+  tokenizer_close(pair->own);
+  tokenizer_close(pair->library);
+  tokens_free(&pair->a);
+  tokens_free(&pair->b);
+}
+
+static bool agree(struct pair *pair, const char *bytes, size_t count) {
+  pair->a.count = pair->b.count = 0;
+  assert_ok(tokenizer_encode(pair->own, &pair->a, bytes, count));
+  assert_ok(tokenizer_encode(pair->library, &pair->b, bytes, count));
+  return pair->a.count == pair->b.count &&
+         (!pair->a.count || memcmp(pair->a.ids, pair->b.ids, pair->a.count * sizeof(int32_t)) == 0);
+}
+
+static void show(const struct text *text, uint64_t index) {
+  print_message("# string %llu:", (unsigned long long)index);
+  for (size_t i = 0; i < text->length && i < 200; i++)
+    print_message(" %02x", (unsigned char)text->bytes[i]);
+  print_message("\n");
+}
+
+static void compare_strings(struct pair *pair, uint64_t seed, uint64_t count) {
+  struct text text = {0};
+  for (uint64_t i = 0; i < count; i++) {
+    text_clear(&text);
+    assert_ok(strings_make(&text, seed, i));
+    if (agree(pair, text.bytes, text.length)) continue;
+    show(&text, i);
+    fail();
+  }
+  text_free(&text);
+}
+
+/* One document of many strings: the running sum of scores grows large, and rounding decides. */
+static void compare_long(struct pair *pair, const char *joint) {
+  struct text text = {0};
+  for (uint64_t i = 0; i < 4000; i++) {
+    assert_ok(strings_make(&text, 77, i));
+    assert_ok(text_add(&text, joint));
+  }
+  assert_true(agree(pair, text.bytes, text.length));
+  text_free(&text);
+}
+
+static void compare_all(struct pair *pair, uint64_t strings) {
+  assert_true(agree(pair, "", 0));
+  assert_true(agree(pair, " \n\t ", 4));
+  assert_true(agree(pair, "\xe2\x96\x81", 3));
+  assert_true(agree(pair, "a \xe2\x96\x81\xe2\x96\x81 b \xe2\x96\x81", 15));
+  assert_true(agree(pair, "a\0b \0", 5));
+  compare_strings(pair, 5, strings);
+  compare_strings(pair, 5, 500); /* again, from the cache */
+  compare_long(pair, " ");
+  compare_long(pair, "");
+}
+
+static bool next_string(void *state, const char **bytes, size_t *count) {
+  static struct text text;
+  uint64_t *index = state;
+  text_clear(&text);
+  if (*index == TRAINING_STRINGS || strings_make(&text, 3, (*index)++) != STATUS_OK) {
+    text_free(&text);
+    return false;
+  }
+  *bytes = text.bytes;
+  *count = text.length;
+  return true;
+}
+
+static void trained_model(void **state) {
+  (void)state;
+  struct text model = {0};
+  uint64_t index = 0;
+  struct pair pair;
+  assert_ok(sentencepiece_train(&model, (struct sentences){next_string, &index}, 4500));
+  assert_ok(file_write("trained.model", model.bytes, model.length));
+  open_pair(&pair, "trained.model");
+  compare_all(&pair, STRINGS);
+  close_pair(&pair);
+  text_free(&model);
+}
+
+static void t5_model(void **state) {
+  (void)state;
+  char path[1024];
+  struct pair pair;
+  const char *root = getenv("ROOT"), *strings = getenv("STRINGS");
+  snprintf(path, sizeof path, "%s/../shared/data/tokenizers/t5-spiece.model", root ? root : ".");
+  if (!file_exists(path)) skip();
+  open_pair(&pair, path);
+  compare_all(&pair, strings ? (uint64_t)strtoull(strings, NULL, 10) : STRINGS);
+  close_pair(&pair);
+}
+
+static double seconds(struct tokenizer *tokenizer, struct tokens *ids, const struct text *text) {
+  struct timespec begin, end;
+  ids->count = 0;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &begin);
+  assert_ok(tokenizer_encode(tokenizer, ids, text->bytes, text->length));
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
+  return (double)(end.tv_sec - begin.tv_sec) + 1e-9 * (double)(end.tv_nsec - begin.tv_nsec);
+}
+
+static void make_worst(struct text *text, int kind, size_t count) {
+  static const char *const units[] = {" ", "x", "ab", "\xe4\xb8\x96", "\xff", "a\xcc\x81"};
+  text_clear(text);
+  while (text->length < count) assert_ok(text_add(text, units[kind]));
+}
+
+/* Four times the text takes about four times as long, not sixteen. */
+static void worst_cases(void **state) {
+  (void)state;
+  struct tokenizer *own;
+  struct tokens ids = {0};
+  struct text text = {0};
+  assert_ok(tokenizer_open(&own, "unigram:trained.model"));
+  for (int kind = 0; kind < 6; kind++) {
+    make_worst(&text, kind, 400000);
+    seconds(own, &ids, &text);
+    const double small = seconds(own, &ids, &text);
+    make_worst(&text, kind, 1600000);
+    const double large = seconds(own, &ids, &text);
+    if (large > 9 * small + 0.02) fail_msg("case %d: %g s, then %g s", kind, small, large);
+  }
+  tokenizer_close(own);
+  tokens_free(&ids);
+  text_free(&text);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(trained_model),
+      cmocka_unit_test(t5_model),
+      cmocka_unit_test(worst_cases),
+  };
+  return cmocka_run_group_tests_name("unigram", tests, NULL, NULL);
+}
