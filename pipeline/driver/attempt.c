@@ -69,6 +69,7 @@ static enum status attempt_leased(struct graph *graph, struct run *run, const st
   const struct recipe_node *node = &run->recipe.nodes[index];
   struct process_outcome outcome;
   TRY(graph_examine_node(graph, run, index)); /* another driver may have finished it */
+  TRY(graph_check_node(graph, index));
   if (graph->nodes[index].state == NODE_FINISHED) return STATUS_OK;
   print_start(node, &graph->nodes[index]);
   TRY(execute(&outcome, run, site, node, lease));

@@ -67,6 +67,8 @@ static enum status print_plan(struct run *run, const struct arguments *arguments
     const size_t index = run->recipe.order[i];
     TRY(estimate_node(estimates, run, index));
     TRY(print_node(run, &site, graph, estimates, index));
+    if (graph->nodes[index].problem != STATUS_OK)
+      printf("  cannot be made: %s", graph->nodes[index].why.bytes);
     if (graph->nodes[index].state == NODE_FINISHED) continue;
     todo++;
     needed += estimates[index].disk_bytes;

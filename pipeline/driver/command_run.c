@@ -26,6 +26,7 @@ static enum status make_nodes(struct graph *graph, struct run *run, const struct
     const size_t node = run->recipe.order[i];
     if (!is_wanted(run, target, node)) continue;
     TRY(graph_examine_node(graph, run, node));
+    TRY(graph_check_node(graph, node));
     if (graph->nodes[node].state == NODE_FINISHED) continue;
     CHECK(!process_stop_requested(), STATUS_STOPPED, "stopped on request before node '%s'",
           run->recipe.nodes[node].name);
@@ -40,7 +41,9 @@ static enum status make_run(struct run *run, const struct arguments *arguments,
   const struct recipe_node *target = NULL;
   TRY(site_find(&site, arguments));
   if (arguments->node) TRY(recipe_find(&target, &run->recipe, arguments->node));
-  TRY(graph_examine(graph, run)); /* bad input is found before anything is made */
+  TRY(graph_examine(graph, run));
+  for (size_t i = 0; i < run->recipe.node_count; i++) /* before anything is made */
+    if (is_wanted(run, target, i)) TRY(graph_check_node(graph, i));
   TRY(run_prepare(run));
   const size_t todo = count_unfinished(graph, run, target);
   TRY(make_nodes(graph, run, &site, target));
@@ -79,6 +82,7 @@ static enum status make_one(struct run *run, const struct arguments *arguments,
   TRY(recipe_find(&node, &run->recipe, arguments->node));
   const size_t index = (size_t)(node - run->recipe.nodes);
   TRY(graph_examine(graph, run));
+  TRY(graph_check_node(graph, index));
   CHECK(!graph->nodes[index].waits, STATUS_MISMATCH, "node '%s' cannot run yet: %s", node->name,
         graph->nodes[index].why.bytes);
   if (graph->nodes[index].state == NODE_FINISHED) {

@@ -17,13 +17,17 @@ static void print_reasons(const struct node_report *report) {
   }
 }
 
+static const char *state_of(const struct node_report *report) {
+  if (report->problem != STATUS_OK) return "blocked";
+  return report->running ? "running" : graph_state_name(report->state);
+}
+
 static enum status print_node(const struct run *run, const struct graph *graph, size_t index) {
   const struct recipe_node *node = &run->recipe.nodes[index];
   const struct node_report *report = &graph->nodes[index];
   struct ledger_entry entry;
   TRY(ledger_read(&entry, run, node->name));
-  printf("%-14s %-10s %-10s", node->name, kind_name(node->kind),
-         report->running ? "running" : graph_state_name(report->state));
+  printf("%-14s %-10s %-10s", node->name, kind_name(node->kind), state_of(report));
   if (entry.attempts) printf(" attempts %lld,", (long long)entry.attempts);
   if (entry.attempts && entry.last_exit >= 0)
     printf(" last exit %d after %.1f s", entry.last_exit, entry.seconds);
@@ -32,7 +36,7 @@ static enum status print_node(const struct run *run, const struct graph *graph, 
   else if (entry.attempts && entry.last_exit < 0)
     printf(" last attempt was cut off");
   if (*entry.job) printf(" job %s", entry.job);
-  if (report->state == NODE_STALE) print_reasons(report);
+  if (report->state == NODE_STALE || report->problem != STATUS_OK) print_reasons(report);
   printf("\n");
   return STATUS_OK;
 }

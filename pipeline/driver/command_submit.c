@@ -90,6 +90,7 @@ static enum status submit_all(struct submission *s) {
     const size_t index = s->run->recipe.order[i];
     bool under_way;
     if (s->graph.nodes[index].state == NODE_FINISHED) continue;
+    TRY(graph_check_node(&s->graph, index));
     TRY(is_under_way(&under_way, s, index));
     if (!under_way) TRY(submit_node(s, index));
   }

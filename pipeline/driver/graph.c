@@ -74,13 +74,10 @@ static enum status check_outputs(const struct run_folder *folder, const char *na
        cause, folder->path);
 }
 
-enum status graph_examine_node(struct graph *graph, struct run *run, size_t index) {
-  const struct recipe_node *node = &run->recipe.nodes[index];
-  struct node_report *report = &graph->nodes[index];
+static enum status examine(struct node_report *report, const struct graph *graph, struct run *run,
+                           const struct recipe_node *node) {
   struct run_folder folder;
   struct lease lease;
-  text_free(&report->why);
-  *report = (struct node_report){.state = NODE_MISSING};
   TRY(run_folder_locate(&folder, run->folder, node->name));
   TRY(lease_locate(&lease, run->folder, node->name));
   report->running = lease_look(&lease, report->holder) == LEASE_ALIVE;
@@ -90,6 +87,24 @@ enum status graph_examine_node(struct graph *graph, struct run *run, size_t inde
   TRY(check_inputs(report, graph, run, node));
   if (report->waits) return STATUS_OK;
   return compare_folder(report, run, node, &folder, finished);
+}
+
+enum status graph_examine_node(struct graph *graph, struct run *run, size_t index) {
+  struct node_report *report = &graph->nodes[index];
+  text_free(&report->why);
+  *report = (struct node_report){.state = NODE_MISSING};
+  const enum status status = examine(report, graph, run, &run->recipe.nodes[index]);
+  if (status != STATUS_MISMATCH && status != STATUS_DAMAGED) return status;
+  report->problem = status;
+  text_clear(&report->why);
+  return text_format(&report->why, "%s\n", error_message());
+}
+
+enum status graph_check_node(const struct graph *graph, size_t index) {
+  const struct node_report *report = &graph->nodes[index];
+  CHECK(report->problem == STATUS_OK, report->problem, "%.*s",
+        (int)strcspn(report->why.bytes, "\n"), report->why.bytes);
+  return STATUS_OK;
 }
 
 enum status graph_examine(struct graph *graph, struct run *run) {

@@ -18,6 +18,7 @@ enum node_state {
 
 struct node_report {
   enum node_state state;
+  enum status problem; /* not OK: it can neither be used nor made; the reason is in `why` */
   bool waits;   /* an input is not finished, so what it would be made from is not known yet */
   bool running; /* somebody holds its lease */
   char holder[LEASE_HOLDER_BYTES]; /* who */
@@ -31,12 +32,15 @@ struct graph {
 /* The word for a state, such as "stale". Borrowed. Local. */
 const char *graph_state_name(enum node_state state);
 
-/* Looks at every node of the run. Local. MISMATCH when a file that a node reads is missing;
- * DAMAGED when a finished folder lacks what its manifest lists. */
+/* Looks at every node of the run. A node's problem is MISMATCH when a file that it reads is
+ * missing, DAMAGED when its finished folder lacks what its manifest lists. Local. */
 enum status graph_examine(struct graph *graph, struct run *run);
 
-/* Looks at one node again, whose inputs have been looked at. Local. As graph_examine. */
+/* Looks at one node again, whose inputs have been looked at. Local. */
 enum status graph_examine_node(struct graph *graph, struct run *run, size_t node);
+
+/* Raises the node's problem, if it has one. Local. */
+enum status graph_check_node(const struct graph *graph, size_t node);
 
 void graph_free(struct graph *graph);
 

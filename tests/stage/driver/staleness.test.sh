@@ -43,6 +43,8 @@ run g.yaml --set elf.steps=20
 check "plan changes nothing" says "nothing to do"
 
 rm runs/g/ar/out.txt
+"$millrace" status >output 2>&1
+check "status shows a damaged node" grep -q "^ar .*blocked .*out.txt" output
 run g.yaml --set elf.steps=20
 check "a finished node that lost a file is damage, exit 65" says "(exit 65)"
 rm -r runs/g/ar
