@@ -14,7 +14,14 @@
 #include "stages/embed/encoder.h"
 #include "stages/tokenize/tokenizer.h"
 
-enum { SHARD_BYTES = 32 << 20, SCALE_ROWS = 64, TAG_DIGITS = 12, SIDES = 2 };
+enum {
+  SHARD_BYTES = 32 << 20,
+  SHARDS_OF_SIDE = 16,
+  SHARD_ROWS = 64,
+  SCALE_ROWS = 64,
+  TAG_DIGITS = 12,
+  SIDES = 2
+};
 
 static const char *const side_names[SIDES] = {"train", "held_out"};
 
@@ -24,14 +31,14 @@ struct side {
   struct store store;
   struct store_column column;
   struct source_cache cache;
-  int64_t rows, shards;
+  int64_t rows, shards, rows_of_shard;
 };
 
 struct embedder {
   struct stage *stage;
   struct encoder encoder;
   struct side sides[SIDES];
-  int64_t positions, width, rows_of_shard;
+  int64_t positions, width;
   int32_t pad;
   int64_t vocabulary;
   double scale;
@@ -41,10 +48,15 @@ struct embedder {
   bf16 *row;                 /* [positions, width] */
 };
 
-static enum status open_side(struct side *side, const char *folder, const char *name) {
+static int64_t least(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
+
+static enum status open_side(struct side *side, const char *folder, const char *name,
+                             int64_t limit) {
   side->name = name;
   TRY(store_open(&side->store, folder, name));
-  side->rows = side->store.rows;
+  side->rows = limit > 0 ? least(limit, side->store.rows) : side->store.rows;
   return store_find(&side->store, &side->column, "tokens");
 }
 
@@ -59,7 +71,8 @@ static enum status open_tokens(struct embedder *embedder) {
   embedder->vocabulary = facts->vocabulary_size;
   tokenizer_close(tokenizer);
   embedder->positions = node->options.sequence_length;
-  for (int i = 0; i < SIDES; i++) TRY(open_side(&embedder->sides[i], folder, side_names[i]));
+  const int64_t limit = embedder->stage->options->embed_rows;
+  for (int i = 0; i < SIDES; i++) TRY(open_side(&embedder->sides[i], folder, side_names[i], limit));
   return STATUS_OK;
 }
 
@@ -75,6 +88,14 @@ static enum status take_buffers(struct embedder *embedder) {
   return STATUS_OK;
 }
 
+/* Shards of about SHARD_BYTES, but enough of them to keep some ranks busy. */
+static void cut_side(struct side *side, int64_t row_bytes) {
+  const int64_t most = SHARD_BYTES > row_bytes ? SHARD_BYTES / row_bytes : 1;
+  const int64_t fair = (side->rows + SHARDS_OF_SIDE - 1) / SHARDS_OF_SIDE;
+  side->rows_of_shard = least(most, fair > SHARD_ROWS ? fair : SHARD_ROWS);
+  side->shards = (side->rows + side->rows_of_shard - 1) / side->rows_of_shard;
+}
+
 static enum status open_all(struct embedder *embedder) {
   TRY(open_tokens(embedder));
   TRY(encoder_open(&embedder->encoder,
@@ -82,11 +103,8 @@ static enum status open_all(struct embedder *embedder) {
                                              .vocabulary = embedder->vocabulary,
                                              .positions = embedder->positions}));
   embedder->width = embedder->encoder.net.config.width;
-  const int64_t row_bytes = embedder->positions * embedder->width * (int64_t)sizeof(bf16);
-  embedder->rows_of_shard = SHARD_BYTES > row_bytes ? SHARD_BYTES / row_bytes : 1;
   for (int i = 0; i < SIDES; i++)
-    embedder->sides[i].shards =
-        (embedder->sides[i].rows + embedder->rows_of_shard - 1) / embedder->rows_of_shard;
+    cut_side(&embedder->sides[i], embedder->positions * embedder->width * (int64_t)sizeof(bf16));
   return take_buffers(embedder);
 }
 
@@ -119,10 +137,6 @@ static enum status encode(struct embedder *embedder, struct side *side, int64_t 
   }
   return encoder_run(&embedder->encoder, embedder->values, embedder->tokens, embedder->lengths,
                      count);
-}
-
-static int64_t least(int64_t a, int64_t b) {
-  return a < b ? a : b;
 }
 
 /* Root mean square over the valid positions of the first training rows. */
@@ -183,8 +197,8 @@ static enum status add_rows(struct embedder *embedder, struct store_writer *writ
 
 static enum status write_rows(struct embedder *embedder, struct side *side,
                               struct store_writer *writer, int64_t shard) {
-  const int64_t first = shard * embedder->rows_of_shard;
-  const int64_t end = least(first + embedder->rows_of_shard, side->rows);
+  const int64_t first = shard * side->rows_of_shard;
+  const int64_t end = least(first + side->rows_of_shard, side->rows);
   for (int64_t row = first; row < end; row += embedder->encoder.batch) {
     const int64_t count = least(embedder->encoder.batch, end - row);
     TRY(encode(embedder, side, row, count));

@@ -27,7 +27,7 @@ static enum status open_embeddings(struct train_data *data) {
   if (!request->embeddings_folder) return STATUS_OK;
   TRY(store_open(&data->embeddings, request->embeddings_folder, request->side));
   TRY(store_find(&data->embeddings, &data->embedding_column, "embeddings"));
-  CHECK(data->embeddings.rows == data->tokens.rows, STATUS_MISMATCH,
+  CHECK(data->embeddings.rows <= data->tokens.rows, STATUS_MISMATCH,
         "%s has %" PRId64 " rows, %s has %" PRId64 "; run the embed node again",
         request->embeddings_folder, data->embeddings.rows, request->tokens_folder,
         data->tokens.rows);
@@ -39,7 +39,7 @@ static enum status open_embeddings(struct train_data *data) {
 static struct order make_order(const struct train_data *data) {
   const struct train_data_request *request = &data->request;
   const bool once = validates(data);
-  const int64_t rows = data->tokens.rows;
+  const int64_t rows = data->width > 0 ? data->embeddings.rows : data->tokens.rows;
   return (struct order){.seed = request->seed,
                         .rows = once && request->row_limit < rows ? request->row_limit : rows,
                         .batch = request->batch,
