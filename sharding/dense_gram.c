@@ -80,6 +80,13 @@ static void add_local_slices(const struct vocab *vocab, const struct gram *gram)
   }
 }
 
+static enum status add_members(struct vocab *vocab, double *gram, int64_t elements) {
+  if (vocab_members(vocab) == 1) return STATUS_OK;
+  if (split_power_of_two(vocab_members(vocab)))
+    return comm_tree_sum(vocab->group, gram, elements, DTYPE_F64);
+  return comm_allreduce(vocab->group, gram, elements, DTYPE_F64, COMM_SUM);
+}
+
 enum status dense_gram(struct vocab *vocab, double *gram, const struct dense_table *table,
                        struct arena *scratch) {
   const int64_t C = table->C;
@@ -93,9 +100,7 @@ enum status dense_gram(struct vocab *vocab, double *gram, const struct dense_tab
     work.rows = arena_take(scratch, (size_t)(EXACT_ROWS * C) * sizeof(double));
   if (!arena_is_measuring(scratch)) {
     add_local_slices(vocab, &work);
-    TRY(split_power_of_two(vocab->group->size)
-            ? comm_tree_sum(vocab->group, work.levels, C * C, DTYPE_F64)
-            : comm_allreduce(vocab->group, work.levels, C * C, DTYPE_F64, COMM_SUM));
+    TRY(add_members(vocab, work.levels, C * C));
     mirror(work.levels, C);
     memcpy(gram, work.levels, matrix);
   }

@@ -5,7 +5,7 @@
 #include "sharding/dense.h"
 #include "sharding/dense_multiply.h"
 
-enum { BLOCK = 64 };
+enum { BLOCK = 64, COLUMNS = 128 };
 
 static int64_t block_size(int64_t first, int64_t n) {
   return n - first < BLOCK ? n - first : BLOCK;
@@ -63,39 +63,63 @@ enum status dense_cholesky(double *a, int64_t n, double jitter) {
   return STATUS_OK;
 }
 
-static void scale(double *x, int64_t m, double factor) {
-  for (int64_t c = 0; c < m; c++) x[c] /= factor;
+/* Some columns of x, [n] rows `stride` apart. */
+struct columns {
+  double *x;
+  int64_t stride, count;
+};
+
+static void scale(double *x, int64_t count, double factor) {
+  for (int64_t c = 0; c < count; c++) x[c] /= factor;
 }
 
-static void subtract(double *restrict x, const double *restrict other, int64_t m, double factor) {
-  for (int64_t c = 0; c < m; c++) x[c] -= factor * other[c];
+static void subtract(double *restrict x, const double *restrict other, int64_t count,
+                     double factor) {
+  for (int64_t c = 0; c < count; c++) x[c] -= factor * other[c];
 }
 
-void dense_solve_lower(const double *factor, double *x, int64_t n, int64_t m) {
+static void solve_columns(const double *factor, struct columns s, int64_t n) {
   for (int64_t k = 0; k < n; k += BLOCK) {
     const int64_t size = block_size(k, n);
-    const struct dense_sizes sizes = {size, m, k, false};
-    dense_multiply(x + k * m, m, (struct dense_view){factor + k * n, n, 1},
-                   (struct dense_view){x, m, 1}, &sizes, -1);
+    const struct dense_sizes sizes = {size, s.count, k, false};
+    dense_multiply(s.x + k * s.stride, s.stride, (struct dense_view){factor + k * n, n, 1},
+                   (struct dense_view){s.x, s.stride, 1}, &sizes, -1);
     for (int64_t i = k; i < k + size; i++) {
-      for (int64_t j = k; j < i; j++) subtract(x + i * m, x + j * m, m, factor[i * n + j]);
-      scale(x + i * m, m, factor[i * n + i]);
+      double *row = s.x + i * s.stride;
+      for (int64_t j = k; j < i; j++) subtract(row, s.x + j * s.stride, s.count, factor[i * n + j]);
+      scale(row, s.count, factor[i * n + i]);
     }
   }
+}
+
+static void solve_columns_transposed(const double *factor, struct columns s, int64_t n) {
+  for (int64_t k = (n - 1) / BLOCK * BLOCK; k >= 0; k -= BLOCK) {
+    const int64_t next = k + block_size(k, n);
+    const struct dense_sizes sizes = {next - k, s.count, n - next, false};
+    dense_multiply(s.x + k * s.stride, s.stride, (struct dense_view){factor + next * n + k, 1, n},
+                   (struct dense_view){s.x + next * s.stride, s.stride, 1}, &sizes, -1);
+    for (int64_t i = next - 1; i >= k; i--) {
+      double *row = s.x + i * s.stride;
+      for (int64_t j = i + 1; j < next; j++)
+        subtract(row, s.x + j * s.stride, s.count, factor[j * n + i]);
+      scale(row, s.count, factor[i * n + i]);
+    }
+  }
+}
+
+static struct columns columns_at(double *x, int64_t m, int64_t first) {
+  return (struct columns){x + first, m, m - first < COLUMNS ? m - first : COLUMNS};
+}
+
+/* Right-hand sides do not see one another: threads share them out. */
+void dense_solve_lower(const double *factor, double *x, int64_t n, int64_t m) {
+#pragma omp parallel for schedule(dynamic)
+  for (int64_t c = 0; c < m; c += COLUMNS) solve_columns(factor, columns_at(x, m, c), n);
 }
 
 void dense_solve_lower_transposed(const double *factor, double *x, int64_t n, int64_t m) {
-  for (int64_t k = (n - 1) / BLOCK * BLOCK; k >= 0; k -= BLOCK) {
-    const int64_t size = block_size(k, n);
-    const int64_t next = k + size;
-    const struct dense_sizes sizes = {size, m, n - next, false};
-    dense_multiply(x + k * m, m, (struct dense_view){factor + next * n + k, 1, n},
-                   (struct dense_view){x + next * m, m, 1}, &sizes, -1);
-    for (int64_t i = next - 1; i >= k; i--) {
-      for (int64_t j = i + 1; j < next; j++) subtract(x + i * m, x + j * m, m, factor[j * n + i]);
-      scale(x + i * m, m, factor[i * n + i]);
-    }
-  }
+#pragma omp parallel for schedule(dynamic)
+  for (int64_t c = 0; c < m; c += COLUMNS) solve_columns_transposed(factor, columns_at(x, m, c), n);
 }
 
 void dense_solve(const double *factor, double *x, int64_t n, int64_t m) {
