@@ -21,6 +21,14 @@ static enum status (*const functions[KIND_COUNT])(struct stage *) = {
     [KIND_REPORT] = NULL, /* a program of its own */
 };
 
+enum stage_count {
+#define STAGE(NAME, function) COUNTED_##NAME,
+#include "stages/stages.def"
+#undef STAGE
+  STAGE_COUNT
+};
+_Static_assert(STAGE_COUNT == KIND_COUNT - 1, "a kind of kinds.def has no line in stages.def");
+
 static int64_t environment_integer(const char *name) {
   const char *text = getenv(name);
   int64_t value = 0;
@@ -59,9 +67,6 @@ static enum status run(struct comm *world, const struct stage_command *command) 
   log_open(&log, world->rank == 0 ? stdout : NULL, command->node, false);
   stage_watch_signals();
   enum status status = check_world(world, &log);
-  if (status == STATUS_OK && !functions[command->kind])
-    status = error_raise(STATUS_USAGE, __FILE__, __LINE__, __func__,
-                         "this program was built without the stage '%s'", kind_name(command->kind));
   if (status == STATUS_OK) status = stage_run(world, &log, command, functions[command->kind]);
   log_close(&log);
   return status;

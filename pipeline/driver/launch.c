@@ -33,8 +33,8 @@ int64_t launch_threads(const struct site *site, const struct recipe_node *node) 
   return threads > 0 ? threads : 1;
 }
 
-/* Ranks that fit on the cores are bound to their own; others share the cores and give them away
- * while they wait. */
+/* Ranks that fit on the cores are bound to their own; others share the cores. Where no core is left
+ * over for anything else, waiting ranks give theirs away. */
 static enum status add_mpirun(struct launch *launch, const struct site *site,
                               const struct recipe_node *node) {
   const int64_t ranks = node->options.ranks, threads = launch_threads(site, node);
@@ -46,8 +46,9 @@ static enum status add_mpirun(struct launch *launch, const struct site *site,
     TRY(add_words(launch, "--bind-to core --map-by"));
     TRY(launch_add(launch, "slot:PE=%lld", (long long)threads));
   } else {
-    TRY(add_words(launch, "--oversubscribe --bind-to none --mca mpi_yield_when_idle 1"));
+    TRY(add_words(launch, "--oversubscribe --bind-to none"));
   }
+  if (ranks * threads >= site->cores) TRY(add_words(launch, "--mca mpi_yield_when_idle 1"));
   /* without the right to read each other's memory, the single copy only prints warnings */
   TRY(add_words(launch, "--mca btl_vader_single_copy_mechanism none -x"));
   return launch_add(launch, "OMP_NUM_THREADS=%lld", (long long)threads);
