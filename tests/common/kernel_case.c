@@ -103,9 +103,10 @@ static void check_table(const char *name, const char *level, kernel_case *call,
   for (int i = 0; i < one.used; i++) {
     const double error = distance(&expected->arrays[i], &one.arrays[i]);
     if (!(error <= limit))
-      fail_msg("%s (%s, %s; sizes %lld %lld %lld): array %d is off by %.2e", name, level,
-               dtype_name(kernels->element), (long long)sizes[0], (long long)sizes[1],
-               (long long)sizes[2], i, error);
+      fail_msg("%s (%s, %s; sizes %lld %lld %lld %lld %lld %lld): array %d is off by %.2e", name,
+               level, dtype_name(kernels->element), (long long)sizes[0], (long long)sizes[1],
+               (long long)sizes[2], (long long)sizes[3], (long long)sizes[4], (long long)sizes[5],
+               i, error);
     if (memcmp(one.arrays[i].data, three.arrays[i].data,
                (size_t)one.arrays[i].count * dtype_bytes(one.arrays[i].dtype)) != 0)
       fail_msg("%s (%s): array %d has other bits with 3 threads", name, level, i);

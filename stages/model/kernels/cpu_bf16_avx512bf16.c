@@ -7,6 +7,7 @@
 #define LOAD_SOME simd_load_bf16_some
 #define STORE simd_store_bf16
 #define STORE_SOME simd_store_bf16_some
+#define WORD_GROUP 2
 #define CPU_SIMD_OPEN cpu_bf16_avx512bf16
 
 #include "stages/model/kernels/cpu_simd.inc"

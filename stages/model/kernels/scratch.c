@@ -22,6 +22,11 @@ void *scratch_piece(const struct scratch *scratch) {
   return scratch->arena.base + (size_t)omp_get_thread_num() * scratch->piece_bytes;
 }
 
+struct arena scratch_arena(const struct scratch *scratch) {
+  return (struct arena){
+      .account = "kernels", .base = scratch_piece(scratch), .size = scratch->piece_bytes};
+}
+
 void *scratch_share(struct scratch *scratch, size_t bytes) {
   grow(&scratch->arena, bytes);
   return scratch->arena.base;

@@ -19,6 +19,9 @@ void scratch_reserve(struct scratch *scratch, size_t bytes);
 /* The piece of the calling thread, aligned to ARENA_ALIGNMENT. Local. */
 void *scratch_piece(const struct scratch *scratch);
 
+/* The same piece, to be cut up. Local. */
+struct arena scratch_arena(const struct scratch *scratch);
+
 /* One piece of `bytes` for all threads instead, aligned likewise. Local. */
 void *scratch_share(struct scratch *scratch, size_t bytes);
 

@@ -3,12 +3,15 @@
 #define STAGES_MODEL_KERNELS_SIMD_AVX2_H
 
 #include <immintrin.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
 #include "pipeline/base/bf16.h"
 
-enum { SIMD_WIDTH = 8 };
+#define SIMD_FLOATS 8
+
+enum { SIMD_WIDTH = SIMD_FLOATS };
 
 typedef __m256 simd_float;
 typedef __m256i simd_int;
@@ -126,6 +129,14 @@ static inline simd_mask simd_either(simd_mask a, simd_mask b) {
   return _mm256_or_ps(a, b);
 }
 
+static inline bool simd_any(simd_mask mask) {
+  return _mm256_movemask_ps(mask) != 0;
+}
+
+static inline bool simd_all(simd_mask mask) {
+  return _mm256_movemask_ps(mask) == 0xff;
+}
+
 static inline simd_float simd_select(simd_mask mask, simd_float yes, simd_float no) {
   return _mm256_blendv_ps(no, yes, mask);
 }
@@ -195,6 +206,23 @@ static inline simd_float simd_interleave_low(simd_float evens, simd_float odds) 
 static inline simd_float simd_interleave_high(simd_float evens, simd_float odds) {
   return _mm256_permute2f128_ps(_mm256_unpacklo_ps(evens, odds), _mm256_unpackhi_ps(evens, odds),
                                 0x31);
+}
+
+static inline void simd_transpose(simd_float rows[SIMD_WIDTH]) {
+  simd_float pairs[SIMD_WIDTH], quads[SIMD_WIDTH];
+  for (int i = 0; i < 8; i += 2) {
+    pairs[i] = _mm256_unpacklo_ps(rows[i], rows[i + 1]);
+    pairs[i + 1] = _mm256_unpackhi_ps(rows[i], rows[i + 1]);
+  }
+  for (int i = 0; i < 8; i += 4)
+    for (int j = 0; j < 2; j++) {
+      quads[i + 2 * j] = _mm256_shuffle_ps(pairs[i + j], pairs[i + j + 2], 0x44);
+      quads[i + 2 * j + 1] = _mm256_shuffle_ps(pairs[i + j], pairs[i + j + 2], 0xee);
+    }
+  for (int j = 0; j < 4; j++) {
+    rows[j] = _mm256_permute2f128_ps(quads[j], quads[j + 4], 0x20);
+    rows[j + 4] = _mm256_permute2f128_ps(quads[j], quads[j + 4], 0x31);
+  }
 }
 
 #endif

@@ -3,11 +3,14 @@
 #define STAGES_MODEL_KERNELS_SIMD_AVX512_H
 
 #include <immintrin.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "pipeline/base/bf16.h"
 
-enum { SIMD_WIDTH = 16 };
+#define SIMD_FLOATS 16
+
+enum { SIMD_WIDTH = SIMD_FLOATS };
 
 typedef __m512 simd_float;
 typedef __m512i simd_int;
@@ -122,6 +125,14 @@ static inline simd_mask simd_either(simd_mask a, simd_mask b) {
   return (simd_mask)(a | b);
 }
 
+static inline bool simd_any(simd_mask mask) {
+  return mask != 0;
+}
+
+static inline bool simd_all(simd_mask mask) {
+  return mask == 0xffff;
+}
+
 /* yes where the mask is set, else no. */
 static inline simd_float simd_select(simd_mask mask, simd_float yes, simd_float no) {
   return _mm512_mask_blend_ps(mask, no, yes);
@@ -186,5 +197,82 @@ static inline simd_float simd_interleave_high(simd_float evens, simd_float odds)
       _mm512_setr_epi32(8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
   return _mm512_permutex2var_ps(evens, index, odds);
 }
+
+/* Lane j of row i becomes lane i of row j, for 16 rows. */
+static inline void simd_transpose(simd_float rows[SIMD_WIDTH]) {
+  simd_float pairs[SIMD_WIDTH], quads[SIMD_WIDTH], halves[SIMD_WIDTH];
+  for (int i = 0; i < 16; i += 2) {
+    pairs[i] = _mm512_unpacklo_ps(rows[i], rows[i + 1]);
+    pairs[i + 1] = _mm512_unpackhi_ps(rows[i], rows[i + 1]);
+  }
+  for (int i = 0; i < 16; i += 4)
+    for (int j = 0; j < 2; j++) {
+      const __m512d a = _mm512_castps_pd(pairs[i + j]), b = _mm512_castps_pd(pairs[i + j + 2]);
+      quads[i + 2 * j] = _mm512_castpd_ps(_mm512_unpacklo_pd(a, b));
+      quads[i + 2 * j + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(a, b));
+    }
+  for (int i = 0; i < 16; i += 8)
+    for (int j = 0; j < 4; j++) {
+      halves[i + j] = _mm512_shuffle_f32x4(quads[i + j], quads[i + j + 4], 0x88);
+      halves[i + j + 4] = _mm512_shuffle_f32x4(quads[i + j], quads[i + j + 4], 0xdd);
+    }
+  for (int j = 0; j < 8; j++) {
+    rows[j] = _mm512_shuffle_f32x4(halves[j], halves[j + 8], 0x88);
+    rows[j + 8] = _mm512_shuffle_f32x4(halves[j], halves[j + 8], 0xdd);
+  }
+}
+
+#ifdef __AVX512BF16__
+/* Pairs of bf16 as 32-bit words, for products that take two terms at a time. */
+
+/* Words of up to 32 neighbours; 0 beyond `count`. */
+static inline simd_float simd_load_pairs(const bf16 *from, int count) {
+  const __mmask32 mask = count >= 32 ? 0xffffffffu : (1u << count) - 1u;
+  return _mm512_castsi512_ps(_mm512_maskz_loadu_epi16(mask, from));
+}
+
+/* Words (low[i], high[i]) for i < count; 0 beyond, and for high when it is NULL. */
+static inline simd_float simd_load_across(const bf16 *low, const bf16 *high, int count) {
+  const simd_mask mask = (simd_mask)((1u << count) - 1u);
+  const __m512i first = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(mask, low));
+  if (!high) return _mm512_castsi512_ps(first);
+  const __m512i second = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(mask, high));
+  return _mm512_castsi512_ps(_mm512_or_si512(first, _mm512_slli_epi32(second, 16)));
+}
+
+/* Words (low[i], high[i]) of floats. */
+static inline simd_float simd_pair_lanes(simd_float low, simd_float high) {
+  const __m512i index = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24,
+                                         8, 23, 7, 22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
+  return _mm512_castsi512_ps(
+      _mm512_permutexvar_epi16(index, (__m512i)_mm512_cvtne2ps_pbh(high, low)));
+}
+
+/* The 32 numbers [a, b] as bf16, in words of neighbours. */
+static inline simd_float simd_pair_along(simd_float a, simd_float b) {
+  return (simd_float)_mm512_cvtne2ps_pbh(b, a);
+}
+
+/* Words (row[i], next[i]) of the first or last 16 of 32 numbers in words of neighbours. */
+static inline simd_float simd_pair_across_low(simd_float row, simd_float next) {
+  const __m512i index = _mm512_set_epi16(47, 15, 46, 14, 45, 13, 44, 12, 43, 11, 42, 10, 41, 9, 40,
+                                         8, 39, 7, 38, 6, 37, 5, 36, 4, 35, 3, 34, 2, 33, 1, 32, 0);
+  return _mm512_castsi512_ps(
+      _mm512_permutex2var_epi16(_mm512_castps_si512(row), index, _mm512_castps_si512(next)));
+}
+
+static inline simd_float simd_pair_across_high(simd_float row, simd_float next) {
+  const __m512i index =
+      _mm512_set_epi16(63, 31, 62, 30, 61, 29, 60, 28, 59, 27, 58, 26, 57, 25, 56, 24, 55, 23, 54,
+                       22, 53, 21, 52, 20, 51, 19, 50, 18, 49, 17, 48, 16);
+  return _mm512_castsi512_ps(
+      _mm512_permutex2var_epi16(_mm512_castps_si512(row), index, _mm512_castps_si512(next)));
+}
+
+/* sum + a.low b.low + a.high b.high */
+static inline simd_float simd_dot_pairs(simd_float a, simd_float b, simd_float sum) {
+  return _mm512_dpbf16_ps(sum, (__m512bh)a, (__m512bh)b);
+}
+#endif
 
 #endif

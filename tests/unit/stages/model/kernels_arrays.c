@@ -3,7 +3,7 @@
 #include "tests/common/tap.h"
 
 /* n rows of c columns, both odd, and once enough of them to take the threaded path. */
-static const int64_t SIZES[][3] = {{1, 1, 1},   {2, 3, 1},   {3, 17, 0},   {5, 15, 0},
+static const int64_t SIZES[][6] = {{1, 1, 1},   {2, 3, 1},   {3, 17, 0},   {5, 15, 0},
                                    {4, 63, 2},  {7, 64, 0},  {129, 65, 1}, {300, 130, 0},
                                    {33, 33, 3}, {16, 31, 1}, {2, 1000, 0}};
 
