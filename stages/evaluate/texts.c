@@ -1,11 +1,8 @@
 #include "stages/evaluate/texts.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "sharding/store.h"
-
-enum { PREFIX_BYTES = 64 };
 
 /* The column "text" is bytes. */
 static enum status read_samples(struct texts *texts, const struct store *store,
@@ -42,10 +39,8 @@ static enum status read_rows(struct texts *texts, const struct store *store,
 enum status texts_read(struct texts *texts, const char *folder, const char *name, int64_t most) {
   struct store store;
   struct source_cache cache = {0};
-  char prefix[PREFIX_BYTES];
   *texts = (struct texts){0};
-  snprintf(prefix, sizeof prefix, "%s-", name);
-  TRY(store_open(&store, folder, prefix));
+  TRY(store_open(&store, folder, name));
   const enum status status = read_rows(texts, &store, &cache, most);
   source_cache_free(&cache);
   store_close(&store);
