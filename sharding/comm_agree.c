@@ -39,7 +39,10 @@ static enum status spread(struct comm *comm, int origin) {
   char message[sizeof report.message + sizeof report.host + 32];
   if (comm->rank == origin) fill(&report);
   TRY(comm_broadcast(comm, &report, (int64_t)sizeof report, origin));
-  snprintf(message, sizeof message, "rank %d on %s: %s", origin, report.host, report.message);
+  const bool headed = strncmp(report.message, "rank ", 5) == 0; /* agreed on further in already */
+  if (headed) snprintf(message, sizeof message, "%s", report.message);
+  if (!headed)
+    snprintf(message, sizeof message, "rank %d on %s: %s", origin, report.host, report.message);
   error_adopt(message, report.trace);
   return STATUS_OK;
 }
