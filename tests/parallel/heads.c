@@ -139,8 +139,11 @@ static bool is_filled(const float *rows, int64_t count) {
 
 static void compare_rows(struct parallel_test *test, float *const *whole, float *const *sliced) {
   const size_t bytes = (size_t)(split_count(member.vocab.rows) * C) * sizeof(float);
-  for (int i = 0; i < SHARDS; i++)
-    parallel_expect(test, memcmp(whole[i] + member.vocab.rows.begin * C, sliced[i], bytes) == 0);
+  for (int i = 0; i < SHARDS; i++) {
+    const float *rows = whole[i] + member.vocab.rows.begin * C;
+    parallel_expect(test, is_filled(whole[i], V * C));
+    parallel_expect(test, memcmp(rows, sliced[i], bytes) == 0);
+  }
 }
 
 static void same_bits_for_every_group(struct parallel_test *test) {
