@@ -12,7 +12,6 @@ double bench_seconds(bench_work *work, void *context, int rounds);
 void bench_head(void);
 
 /* Prints one row; `against` names what the ratio compares with ("" and 0 for nothing). Local. */
-void bench_row(const char *name, double value, const char *unit, double ratio,
-               const char *against);
+void bench_row(const char *name, double value, const char *unit, double ratio, const char *against);
 
 #endif

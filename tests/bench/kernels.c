@@ -1,0 +1,221 @@
+/* Speed of the table "cpu" in the element type that this machine computes fastest in: products
+ * beside plain calls of oneDNN, attention beside the rate of products, the rest in bytes moved.
+ * Figures for 8 sequences of 1024 tokens, width 768, 12 heads. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "pipeline/base/random.h"
+#include "stages/model/kernels/kernels.h"
+#include "tests/common/bench.h"
+#include "tests/common/raw_product.h"
+
+enum { B = 8, T = 1024, ROWS = B * T, WIDTH = 768, HIDDEN = 2048, HEADS = 12, ROUNDS = 4 };
+
+struct bench {
+  struct kernels k;
+  void *x, *y, *z, *wide; /* elements: [ROWS, WIDTH] three times, [ROWS, 2 HIDDEN] */
+  void *sums;             /* [ROWS * HEADS] */
+  float *weight_gradient; /* [2 HIDDEN, WIDTH] */
+  struct raw_product *raw;
+};
+
+static void *make_elements(const struct kernels *k, int64_t count) {
+  float *values = malloc((size_t)count * sizeof *values);
+  void *elements = malloc((size_t)count * sizeof *values);
+  if (!values || !elements) exit(EXIT_FAILURE);
+  random_fill_normal(values, count, random_open(1, "bench", (uint64_t)count, 0), 0);
+  k->convert_from_float(elements, values, count);
+  free(values);
+  return elements;
+}
+
+static void forward(void *context) {
+  struct bench *b = context;
+  b->k.linear_forward(b->wide, b->x, b->y, NULL, ROWS, 2 * HIDDEN, WIDTH, 2 * HIDDEN, WIDTH);
+}
+
+static void backward_input(void *context) {
+  struct bench *b = context;
+  b->k.linear_backward_input(b->x, b->wide, b->y, ROWS, 2 * HIDDEN, WIDTH, WIDTH, 2 * HIDDEN,
+                             false);
+}
+
+static void backward_weight(void *context) {
+  struct bench *b = context;
+  b->k.linear_backward_weight(b->weight_gradient, b->wide, b->x, ROWS, 2 * HIDDEN, WIDTH,
+                              2 * HIDDEN, WIDTH);
+}
+
+static void raw(void *context) {
+  struct bench *b = context;
+  raw_product_run(b->raw);
+}
+
+static const double PRODUCT_FLOP = 2.0 * ROWS * 2 * HIDDEN * WIDTH;
+
+/* Measures the wrapper and the library in turns; returns the wrapper's FLOP/s. */
+static double bench_product(struct bench *b, const char *name, bench_work *work,
+                            const struct raw_product_shape *shape) {
+  b->raw = raw_product_make(shape);
+  double ours = 0, theirs = 0;
+  for (int i = 0; i < 2; i++) {
+    const double o = PRODUCT_FLOP / bench_seconds(work, b, ROUNDS / 2);
+    const double t = PRODUCT_FLOP / bench_seconds(raw, b, ROUNDS / 2);
+    ours = o > ours ? o : ours;
+    theirs = t > theirs ? t : theirs;
+  }
+  raw_product_free(b->raw);
+  bench_row(name, ours / 1e9, "GFLOP/s", ours / theirs, "oneDNN");
+  return ours;
+}
+
+static double bench_products(struct bench *b) {
+  const int64_t n = ROWS, out = 2 * HIDDEN, in = WIDTH;
+  const bool bf16 = b->k.element == DTYPE_BF16;
+  struct raw_product_shape shape = {
+      .c = b->wide, .a = b->x, .b = b->y, .m = n, .n = out, .k = in, .b_transposed = true};
+  shape.bf16 = shape.bf16_out = bf16;
+  const double rate = bench_product(b, "gemm_wrapper", forward, &shape);
+  shape = (struct raw_product_shape){.c = b->x,
+                                     .a = b->wide,
+                                     .b = b->y,
+                                     .m = n,
+                                     .n = in,
+                                     .k = out,
+                                     .bf16 = bf16,
+                                     .bf16_out = bf16};
+  bench_product(b, "gemm_wrapper_input", backward_input, &shape);
+  shape = (struct raw_product_shape){.c = b->weight_gradient,
+                                     .a = b->wide,
+                                     .b = b->x,
+                                     .m = out,
+                                     .n = in,
+                                     .k = n,
+                                     .a_transposed = true,
+                                     .bf16 = bf16,
+                                     .add = true};
+  bench_product(b, "gemm_wrapper_weight", backward_weight, &shape);
+  return rate;
+}
+
+static const struct attention_shape ATTENTION = {.B = B,
+                                                 .Tq = T,
+                                                 .Tk = T,
+                                                 .H = HEADS,
+                                                 .D = WIDTH / HEADS,
+                                                 .q_stride = 3 * WIDTH,
+                                                 .k_stride = 3 * WIDTH,
+                                                 .v_stride = 3 * WIDTH,
+                                                 .scale = 0.125};
+
+static char *column(const struct bench *b, void *array, int64_t first) {
+  return (char *)array + first * (int64_t)dtype_bytes(b->k.element);
+}
+
+static void attention_forward(void *context) {
+  struct bench *b = context;
+  b->k.attention_forward(b->x, b->sums, b->wide, column(b, b->wide, WIDTH),
+                         column(b, b->wide, 2 * WIDTH), NULL, &ATTENTION);
+}
+
+static void attention_backward(void *context) {
+  struct bench *b = context;
+  char *gradient = b->z;
+  b->k.attention_backward(gradient, column(b, gradient, WIDTH), column(b, gradient, 2 * WIDTH),
+                          NULL, b->y, b->x, b->sums, b->wide, column(b, b->wide, WIDTH),
+                          column(b, b->wide, 2 * WIDTH), NULL, &ATTENTION, false, false, false);
+}
+
+/* Two products forward and four backward count, not the one that is computed again. */
+static void bench_attention(struct bench *b, double rate) {
+  const double product = 2.0 * B * HEADS * T * T * (WIDTH / HEADS);
+  const double f = bench_seconds(attention_forward, b, ROUNDS);
+  const double r = bench_seconds(attention_backward, b, ROUNDS);
+  bench_row("attention_1024x64", 6 * product / (f + r) / 1e9, "GFLOP/s",
+            6 * product / (f + r) / rate, "gemm_wrapper");
+  bench_row("attention_forward", 2 * product / f / 1e9, "GFLOP/s", 2 * product / f / rate,
+            "gemm_wrapper");
+  bench_row("attention_backward", 4 * product / r / 1e9, "GFLOP/s", 4 * product / r / rate,
+            "gemm_wrapper");
+}
+
+static void copy(void *context) {
+  struct bench *b = context;
+  b->k.copy(b->y, b->x, ROWS * WIDTH);
+}
+
+static void rmsnorm_forward(void *context) {
+  struct bench *b = context;
+  b->k.rmsnorm_forward(b->y, b->sums, b->x, NULL, ROWS, 1, WIDTH, WIDTH, 1e-6);
+}
+
+static void rmsnorm_backward(void *context) {
+  struct bench *b = context;
+  b->k.rmsnorm_backward(b->z, b->weight_gradient, b->y, b->sums, b->x, b->sums, ROWS, 1, WIDTH,
+                        WIDTH, true);
+}
+
+static void layernorm_forward(void *context) {
+  struct bench *b = context;
+  b->k.layernorm_forward(b->y, b->sums, b->weight_gradient, b->x, NULL, NULL, ROWS, WIDTH, WIDTH,
+                         1e-6);
+}
+
+static void gated_forward(void *context) {
+  struct bench *b = context;
+  b->k.gated_forward(b->z, b->wide, ACTIVATION_SILU, ROWS, HIDDEN);
+}
+
+static void gated_backward(void *context) {
+  struct bench *b = context;
+  b->k.gated_backward(b->wide, b->z, b->wide, ACTIVATION_SILU, ROWS, HIDDEN, false);
+}
+
+static void modulate_backward(void *context) {
+  struct bench *b = context;
+  b->k.modulate_backward(b->z, b->wide, b->wide, b->y, b->x, b->wide, ROWS, WIDTH, T, WIDTH, false,
+                         true, true);
+}
+
+static void sum_rows(void *context) {
+  struct bench *b = context;
+  b->k.sum_rows(b->weight_gradient, b->x, NULL, ROWS, WIDTH, WIDTH);
+}
+
+static void bench_memory(struct bench *b) {
+  const struct {
+    const char *name;
+    bench_work *work;
+    double elements;
+  } rows[] = {{"copy", copy, 2.0 * ROWS * WIDTH},
+              {"rmsnorm_forward", rmsnorm_forward, 2.0 * ROWS * WIDTH},
+              {"rmsnorm_backward", rmsnorm_backward, 4.0 * ROWS * WIDTH},
+              {"layernorm_forward", layernorm_forward, 2.0 * ROWS * WIDTH},
+              {"gated_forward", gated_forward, 3.0 * ROWS * HIDDEN},
+              {"gated_backward", gated_backward, 5.0 * ROWS * HIDDEN},
+              {"modulate_backward", modulate_backward, 3.0 * ROWS * WIDTH},
+              {"sum_rows", sum_rows, 1.0 * ROWS * WIDTH}};
+  double reference = 0;
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    const double bytes = rows[i].elements * (double)dtype_bytes(b->k.element);
+    const double rate = bytes / bench_seconds(rows[i].work, b, ROUNDS);
+    if (i == 0) reference = rate;
+    bench_row(rows[i].name, rate / 1e9, "GB/s", rate / reference, i ? "copy" : "");
+  }
+}
+
+int main(void) {
+  struct bench b = {0};
+  if (kernels_open(&b.k, "cpu", kernels_best_element()) != STATUS_OK) return EXIT_FAILURE;
+  b.x = make_elements(&b.k, ROWS * WIDTH);
+  b.y = make_elements(&b.k, 2 * HIDDEN * WIDTH > ROWS * WIDTH ? 2 * HIDDEN * WIDTH : ROWS * WIDTH);
+  b.z = make_elements(&b.k, 3 * ROWS * WIDTH);
+  b.wide = make_elements(&b.k, ROWS * 2 * HIDDEN);
+  b.sums = calloc(ROWS * HEADS, sizeof(float));
+  b.weight_gradient = calloc(2 * HIDDEN * WIDTH, sizeof(float));
+  bench_head();
+  bench_attention(&b, bench_products(&b));
+  bench_memory(&b);
+  free(b.x), free(b.y), free(b.z), free(b.wide), free(b.sums), free(b.weight_gradient);
+  return EXIT_SUCCESS;
+}
