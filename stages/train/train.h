@@ -77,7 +77,8 @@ struct train {
 
   struct train_counts counts;
   struct health health;
-  struct timer timer;
+  struct timer timer;         /* of this step */
+  double spent[TIMER_PHASES]; /* seconds of this start, by phase */
   struct progress progress;
   struct meter speed; /* tokens per second since the last line */
   struct metric_file metrics;

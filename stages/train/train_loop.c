@@ -79,6 +79,9 @@ enum status train_loop(struct train *train) {
     timer_start(&train->timer);
     TRY(train_step(train, &result));
     TRY(after_step(train, &result, &failures));
+    timer_switch(&train->timer, TIMER_OTHER);
+    for (int phase = 0; phase < TIMER_PHASES; phase++)
+      train->spent[phase] += train->timer.seconds[phase];
   }
   while (failures > 0) TRY(save(train, &failures));
   return STATUS_OK;

@@ -7,6 +7,7 @@
 
 #include "monitoring/cost.h"
 #include "monitoring/log.h"
+#include "pipeline/artefact/manifest.h"
 #include "pipeline/base/text.h"
 
 static struct log *log_of(const struct train *train) {
@@ -160,6 +161,14 @@ static void record_peaks(struct train *train) {
   metric_file_close_group(&train->metrics);
 }
 
+static enum status add_timings(const struct train *train) {
+  if (train->grid.world->rank != 0) return STATUS_OK;
+  struct scalars *timings = &train->stage->manifest->timings;
+  for (int phase = 0; phase < TIMER_PHASES; phase++)
+    TRY(scalars_set_real(timings, timer_phase_name((enum timer_phase)phase), train->spent[phase]));
+  return STATUS_OK;
+}
+
 enum status train_report_end(struct train *train, const char *hash) {
   char seconds[PROGRESS_TIME_BYTES], bytes[24];
   const double spent = timer_now() - train->progress.started;
@@ -174,5 +183,6 @@ enum status train_report_end(struct train *train, const char *hash) {
   metric_file_real(&train->metrics, "flop_per_token", flop_per_token(train));
   record_peaks(train);
   TRY(metric_file_end(&train->metrics));
+  TRY(add_timings(train));
   return metric_file_sync(&train->metrics);
 }
