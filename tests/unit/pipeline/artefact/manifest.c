@@ -133,7 +133,7 @@ static void reals_keep_every_bit(void **state) {
   const double values[] = {0.1, 1e300, -5e-324, 1.0, INFINITY, -INFINITY, NAN};
   struct manifest made = {0}, read = {0};
   struct text text = {0};
-  char name[8];
+  char name[16];
   for (int i = 0; i < 7; i++) {
     snprintf(name, sizeof name, "v%d", i);
     assert_ok(scalars_set_real(&made.state, name, values[i]));
