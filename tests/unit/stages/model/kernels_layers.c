@@ -107,6 +107,48 @@ static void case_softmax(struct kernel_run *run) {
                          kernel_case_sums(run, n), logits, n, v);
 }
 
+/* The score of each row's winner may differ in its last bits; the winner does not. */
+static void case_best(struct kernel_run *run) {
+  const struct kernels *k = run->kernels;
+  const int64_t n = run->sizes[0], v = run->sizes[1];
+  const float *logits = kernel_case_sums(run, n * v);
+  int32_t *ids = kernel_case_integers(run, n, -9, -1),
+          *noisy = kernel_case_integers(run, n, -9, -1);
+  for (int64_t i = 0; i < n; i++) {
+    const struct random_stream stream = random_open(3, "best", (uint64_t)i, 0);
+    const int64_t position = 11 * i;
+    double best = -INFINITY, best_noisy = -INFINITY;
+    for (int64_t part = 0; part < 2; part++) {
+      const int64_t begin = part * (v / 2), count = part ? v - v / 2 : v / 2;
+      k->softmax_tile_best(&best, ids + i, logits + i * v + begin, NULL, NULL, 1, 1, count, begin);
+      k->softmax_tile_best(&best_noisy, noisy + i, logits + i * v + begin, &stream, &position, 0.7,
+                           1, count, begin);
+    }
+  }
+}
+
+static void case_distill(struct kernel_run *run) {
+  const struct kernels *k = run->kernels;
+  const int64_t n = run->sizes[0], v = run->sizes[1];
+  float *first = kernel_case_sums(run, n * v), *second = kernel_case_sums(run, n * v);
+  first[0] = second[0] = -INFINITY;
+  const struct distill_tile tile = {kernel_case_sums(run, n * v),
+                                    first,
+                                    second,
+                                    kernel_case_positive(run, n),
+                                    kernel_case_positive(run, n),
+                                    kernel_case_sums(run, n)};
+  float *omega = (float *)(uintptr_t)tile.omega;
+  for (int64_t i = 0; i < n; i++) omega[i] = 0.25f * (float)(i % 5);
+  const struct distill_statistics statistics = {kernel_case_sums(run, n), kernel_case_sums(run, n),
+                                                kernel_case_sums(run, n), kernel_case_sums(run, n),
+                                                kernel_case_sums(run, n), kernel_case_sums(run, n),
+                                                kernel_case_sums(run, n)};
+  k->distill_tile_statistics(&statistics, &tile, n, v);
+  k->distill_tile_gradient(kernel_case_elements(run, n * v), kernel_case_positive(run, n),
+                           kernel_case_sums(run, n), &tile, n, v);
+}
+
 #define CASE(name)                                                                                 \
   static void name(void **state) {                                                                 \
     (void)state;                                                                                   \
@@ -118,11 +160,14 @@ CASE(layernorm)
 CASE(modulation)
 CASE(rope)
 CASE(softmax)
+CASE(best)
+CASE(distill)
 
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(linear),     cmocka_unit_test(rmsnorm), cmocka_unit_test(layernorm),
       cmocka_unit_test(modulation), cmocka_unit_test(rope),    cmocka_unit_test(softmax),
+      cmocka_unit_test(best),       cmocka_unit_test(distill),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
