@@ -45,8 +45,7 @@ enum status metric_file_open(struct metric_file *file, const char *path, int64_t
         strerror(errno));
   const bool cut =
       ftruncate(file->descriptor, kept) == 0 && lseek(file->descriptor, kept, SEEK_SET) == kept;
-  file->path = malloc(strlen(path) + 1);
-  if (file->path) strcpy(file->path, path);
+  file->path = strdup(path);
   if (cut && file->path) return STATUS_OK;
   metric_file_close(file);
   FAIL(STATUS_WRITE, "%s: cannot cut to %lld bytes (%s)", path, (long long)kept, strerror(errno));

@@ -67,7 +67,7 @@ enum status model_load_facts(struct model_facts *facts, const struct scalars *st
 
 static enum status declare(struct model *model, const struct model_request *request,
                            const struct recipe_node *shape) {
-  struct model_facts facts;
+  struct model_facts facts = {0};
   TRY(model_load_facts(&facts, &model->facts));
   TRY(vocab_init(&model->vocab, request->group, facts.vocabulary, MODEL_VOCABULARY_SLICES));
   TRY(arena_init(&model->declarations, "declarations", DECLARATION_BYTES));

@@ -6,7 +6,10 @@
 #include "stages/train/master.h"
 #include "stages/train/muon.h"
 
-enum { CHUNK = 2048 }; /* elements worked on at a time, on the stack */
+enum {
+  CHUNK = 2048,              /* elements worked on at a time, on the stack */
+  PARALLEL_COUNT = 8 * CHUNK /* more of them are shared out to threads */
+};
 
 static int64_t held(const struct param *param) {
   return param->row_count * param->cols;
@@ -132,13 +135,15 @@ static bool apply_adam(struct optimizer *optimizer, struct optimizer_tensor *ten
                             .decay = decay_of(optimizer, tensor->param),
                             .gradient_scale = update->gradient_scale,
                             .nesterov = options->optimizer == OPTIMIZER_MUON};
-  float w[CHUNK];
-  for (int64_t at = 0, all = held(tensor->param); at < all; at += CHUNK) {
+  const int64_t all = held(tensor->param);
+#pragma omp parallel for schedule(static) reduction(&& : finite) if (all > PARALLEL_COUNT)
+  for (int64_t at = 0; at < all; at += CHUNK) {
+    float w[CHUNK];
     const int64_t count = all - at < CHUNK ? all - at : CHUNK;
     master_load(w, tensor->param->data, tensor->low, at, count);
     adam_update(w, tensor->first + at, tensor->second + at, gradient + at, count,
                 optimizer->updates, &adam);
-    finite &= all_finite(w, count);
+    finite = finite && all_finite(w, count);
     master_store(tensor->param->data, tensor->low, w, at, count);
     if (tensor->average) average(optimizer, tensor->average + at, w, count);
   }
@@ -151,12 +156,14 @@ static bool descend(const struct optimizer *optimizer, struct optimizer_tensor *
   bool finite = true;
   const float rate = (float)learning_rate;
   const float keep = (float)(1 - learning_rate * decay_of(optimizer, tensor->param));
-  float w[CHUNK];
-  for (int64_t at = 0, all = held(tensor->param); at < all; at += CHUNK) {
+  const int64_t all = held(tensor->param);
+#pragma omp parallel for schedule(static) reduction(&& : finite) if (all > PARALLEL_COUNT)
+  for (int64_t at = 0; at < all; at += CHUNK) {
+    float w[CHUNK];
     const int64_t count = all - at < CHUNK ? all - at : CHUNK;
     master_load(w, tensor->param->data, tensor->low, at, count);
     for (int64_t i = 0; i < count; i++) w[i] = keep * w[i] - rate * direction[at + i];
-    finite &= all_finite(w, count);
+    finite = finite && all_finite(w, count);
     master_store(tensor->param->data, tensor->low, w, at, count);
     if (tensor->average) average(optimizer, tensor->average + at, w, count);
   }
