@@ -6,7 +6,7 @@
 
 #include "stages/model/tape/array.h"
 
-enum { ROPE_PAIRS = 512 };
+enum { ROPE_PAIRS = 256 };
 
 struct rope_record {
   struct record record;
@@ -33,13 +33,49 @@ static void rope_backward(struct tape *tape, const struct record *record) {
 
 static const struct record_kind rope_kind = {"rope", rope_backward, NULL};
 
-/* Cosines and sines of one position; position -1 turns by nothing. */
-static void fill_row(const struct tape *tape, struct rope_record *tables, int64_t row,
-                     int64_t pairs, const double *frequencies, int32_t position) {
+/* A position is 64 a + b: its angles are sums of those of 64 a, kept while a stays the same, and of
+ * those of b. So few cosines are computed, and each row depends on its position alone. */
+enum { ROPE_FINE = 64 };
+
+struct angles {
   double cosine[ROPE_PAIRS], sine[ROPE_PAIRS];
-  const double turn = position < 0 ? 0 : (double)position;
-  for (int64_t i = 0; i < pairs; i++) cosine[i] = cos(turn * frequencies[i]);
-  for (int64_t i = 0; i < pairs; i++) sine[i] = sin(turn * frequencies[i]);
+};
+
+struct turns {
+  int64_t pairs;
+  double frequencies[ROPE_PAIRS];
+  struct angles *fine; /* [ROPE_FINE]; scratch of the tape */
+  struct angles coarse;
+  int32_t coarse_position; /* -1: none yet */
+};
+
+static void set_angles(struct angles *angles, const struct turns *turns, int32_t position) {
+  for (int64_t i = 0; i < turns->pairs; i++) {
+    angles->cosine[i] = cos((double)position * turns->frequencies[i]);
+    angles->sine[i] = sin((double)position * turns->frequencies[i]);
+  }
+}
+
+static void open_turns(struct turns *turns, double theta) {
+  turns->coarse_position = -1;
+  for (int64_t i = 0; i < turns->pairs; i++)
+    turns->frequencies[i] = pow(theta, -(double)i / (double)turns->pairs);
+  for (int32_t b = 0; b < ROPE_FINE; b++) set_angles(&turns->fine[b], turns, b);
+}
+
+/* Cosines and sines of one row; position -1 turns by nothing. */
+static void fill_row(const struct tape *tape, struct rope_record *tables, int64_t row,
+                     struct turns *turns, int32_t position) {
+  const int32_t place = position < 0 ? 0 : position, coarse = place / ROPE_FINE * ROPE_FINE;
+  const struct angles *fine = &turns->fine[place - coarse], *whole = &turns->coarse;
+  const int64_t pairs = turns->pairs;
+  double cosine[ROPE_PAIRS], sine[ROPE_PAIRS];
+  if (coarse != turns->coarse_position) set_angles(&turns->coarse, turns, coarse);
+  turns->coarse_position = coarse;
+  for (int64_t i = 0; i < pairs; i++) {
+    cosine[i] = whole->cosine[i] * fine->cosine[i] - whole->sine[i] * fine->sine[i];
+    sine[i] = whole->sine[i] * fine->cosine[i] + whole->cosine[i] * fine->sine[i];
+  }
   array_put_sums(tape, array_sum_at(tape, tables->cosine, row * pairs), cosine, pairs);
   array_put_sums(tape, array_sum_at(tape, tables->sine, row * pairs), sine, pairs);
 }
@@ -62,21 +98,29 @@ static void copy_row(const struct tape *tape, const struct rope_record *tables, 
          array_sum_at(tape, tables->sine, from * pairs), bytes);
 }
 
+static void fill_rows(struct tape *tape, struct rope_record *tables, const struct rope *rope,
+                      int64_t rows, struct turns *turns) {
+  const int32_t *positions = rope->positions;
+  const int64_t again = period(positions, rows);
+  open_turns(turns, rope->theta);
+  for (int64_t i = 0; i < rows; i++) {
+    if (i >= again && positions[i] == positions[i - again])
+      copy_row(tape, tables, i, i - again, turns->pairs);
+    else
+      fill_row(tape, tables, i, turns, positions[i]);
+  }
+}
+
 static void fill_tables(struct tape *tape, struct rope_record *tables, const struct rope *rope,
                         int64_t rows, int64_t pairs) {
-  double frequencies[ROPE_PAIRS];
+  struct turns turns = {.pairs = pairs};
   assert(pairs <= ROPE_PAIRS);
   tables->cosine = array_sums(tape, rows * pairs);
   tables->sine = array_sums(tape, rows * pairs);
-  if (!tables->cosine) return;
-  for (int64_t i = 0; i < pairs; i++) frequencies[i] = pow(rope->theta, -(double)i / (double)pairs);
-  const int64_t again = period(rope->positions, rows);
-  for (int64_t i = 0; i < rows; i++) {
-    if (i >= again && rope->positions[i] == rope->positions[i - again])
-      copy_row(tape, tables, i, i - again, pairs);
-    else
-      fill_row(tape, tables, i, pairs, frequencies, rope->positions[i]);
-  }
+  const size_t mark = arena_mark(tape->arena);
+  turns.fine = tape_save(tape, ROPE_FINE * sizeof(*turns.fine));
+  if (turns.fine) fill_rows(tape, tables, rope, rows, &turns);
+  arena_reset(tape->arena, mark);
 }
 
 struct value *rope_forward(struct tape *tape, struct value *x, const struct rope *rope) {

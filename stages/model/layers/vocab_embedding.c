@@ -37,11 +37,13 @@ static void add_rows(struct tape *tape, const struct vocab_embedding_record *kep
                      const struct gathered *all) {
   const struct param *table = kept->table;
   int64_t first = 0;
-  for (int r = 0; r < vocab_members(kept->vocab); first += all->counts[r], r++)
-    tape->kernels->embedding_backward(param_member_gradient(table, r),
-                                      array_at(tape, all->rows, first * table->cols),
-                                      all->ids ? all->ids + first : NULL, all->counts[r],
-                                      table->cols, table->row_begin, table->row_count);
+  for (int r = 0; r < vocab_members(kept->vocab); first += all->counts[r], r++) {
+    void *gradient = param_member_gradient(table, r);
+    if (!gradient) continue;
+    tape->kernels->embedding_backward(gradient, array_at(tape, all->rows, first * table->cols),
+                                      all->ids + first, all->counts[r], table->cols,
+                                      table->row_begin, table->row_count);
+  }
 }
 
 static void vocab_embedding_backward(struct tape *tape, const struct record *record) {
