@@ -176,7 +176,7 @@ test_layer = $(or $(word 3,$(subst /, ,$(filter tests/unit/%,$1))),stages)
 define test_rule
 $(OUT)/$(basename $1): $(OUT)/$(basename $1).o $(OUT)/libtests.a $(call archives,$(call test_layer,$1))
 	$$(call say,LD)
-	$(Q)$(CC) $(COMMON) $$^ $(call libraries,$(call test_layer,$1)) -lcmocka -o $$@
+	$(Q)$(CC) $(COMMON) $$^ $(call libraries,$(call test_layer,$1)) -lcmocka -lpcre2-8 -o $$@
 endef
 $(foreach t,$(TEST_SOURCES) $(TOOL_SOURCES) $(wildcard tests/bench/*.c),$(eval $(call test_rule,$(t))))
 

@@ -115,14 +115,16 @@ static enum status train_together(const struct vocabulary *vocabulary, const cha
   return comm_agree(comm, status);
 }
 
-/* The specification of the tokenizer that the options name; `trained` is the model of train. */
+/* The specification of the tokenizer that the options name; `trained` is the model of train. A
+ * SentencePiece model goes our own way where it can. */
 static enum status specify(char spec[PATH_MAX], const struct options *options,
                            const char *trained) {
-  const char *kind = options->tokenizer == TOKENIZER_T5 ? "t5" : "unigram";
-  const char *path = options->tokenizer == TOKENIZER_TRAIN ? trained : options->tokenizer_model;
+  const bool trains = options->tokenizer == TOKENIZER_TRAIN;
+  const bool unigram = trains || options->tokenizer == TOKENIZER_SENTENCEPIECE;
+  const char *kind = unigram ? "unigram" : options_choice(options, OPTION_tokenizer);
+  const char *path = trains ? trained : options->tokenizer_model;
   const bool plain = options->tokenizer == TOKENIZER_BYTE;
-  const int length =
-      plain ? snprintf(spec, PATH_MAX, "byte") : snprintf(spec, PATH_MAX, "%s:%s", kind, path);
+  const int length = snprintf(spec, PATH_MAX, "%s%s%s", kind, plain ? "" : ":", plain ? "" : path);
   CHECK(length < PATH_MAX, STATUS_MISMATCH, "path too long: '%s'", path);
   return STATUS_OK;
 }

@@ -1,0 +1,53 @@
+/* Byte-level BPE: the tokens that merging neighbours by rank, lowest first, gives for a string of
+ * bytes, found from left to right in linear time.
+ *
+ * The token sequence of every prefix of a text is the sequence of a shorter prefix plus one token,
+ * and two tokens may stand side by side exactly when merging their joined bytes gives them again.
+ * So the longest token that is compatible with its predecessor is taken, and taken back when
+ * nothing fits behind it; no place is tried twice. (The method of the crate `bpe` of
+ * github/rust-gems; the proof is in its README.)
+ */
+#ifndef STAGES_TOKENIZE_BPE_H
+#define STAGES_TOKENIZE_BPE_H
+
+#include "stages/tokenize/piece_trie.h"
+#include "stages/tokenize/tokenizer.h"
+
+struct bpe_token {
+  const unsigned char *bytes; /* borrowed; NULL: no token has this rank */
+  uint32_t count;
+};
+
+/* The two tokens that a token is merged from; itself twice for one that is not. */
+struct bpe_split {
+  int32_t left, right;
+};
+
+struct bpe_pair {
+  int32_t left, right, joined; /* left = -1: empty */
+};
+
+struct bpe {
+  const struct bpe_token *tokens; /* [count], borrowed; the index is rank and id */
+  int32_t count;
+  struct piece_trie trie; /* of all tokens */
+  int32_t *shorter;       /* [count], owned: the longest token that is a proper prefix; -1: none */
+  struct bpe_split *splits; /* [count], owned */
+  struct bpe_pair *pairs;   /* owned; open addressing */
+  uint32_t pair_mask;
+  unsigned char *dead; /* owned; scratch: places where nothing fits behind */
+  size_t dead_bytes;
+};
+
+/* Makes the tables. The tokens must outlive it. Local. DAMAGED when a single byte has no token or a
+ * token is there twice, ENVIRONMENT when memory is out. */
+enum status bpe_open(struct bpe *bpe, const struct bpe_token *tokens, int32_t count);
+void bpe_close(struct bpe *bpe);
+
+/* The token that is exactly these bytes, or -1. Local. */
+int32_t bpe_find(const struct bpe *bpe, const char *bytes, size_t count);
+
+/* Appends the tokens of one pre-token. Local. ENVIRONMENT when memory is out. */
+enum status bpe_encode(struct bpe *bpe, struct tokens *ids, const char *bytes, size_t count);
+
+#endif

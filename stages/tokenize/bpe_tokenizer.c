@@ -1,0 +1,176 @@
+/* Byte-level BPE tokenizers: a .tiktoken file with one of the pre-tokenisers. Special tokens have
+ * ids, but no text of a document becomes one (as tiktoken's encode_ordinary). Bytes that are not
+ * UTF-8 are kept: each is a symbol of its own to the pre-tokeniser.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "stages/tokenize/bpe.h"
+#include "stages/tokenize/pretoken.h"
+#include "stages/tokenize/tiktoken.h"
+#include "stages/tokenize/tokenizer_kind.h"
+#include "stages/tokenize/word_cache.h"
+
+struct special {
+  const char *text;
+  int32_t id;
+};
+
+/* One family of models: how text is cut, and the tokens that no text gives. The first is the end of
+ * a document. */
+struct family {
+  const char *name;
+  pretoken_function *pretoken;
+  int32_t vocabulary_size;
+  struct special specials[6]; /* ended by a NULL text */
+};
+
+struct bpe_tokenizer {
+  const struct family *family;
+  struct unicode unicode;
+  struct tiktoken file;
+  struct bpe bpe;
+  struct word_cache cache;
+  char rules[96];
+};
+
+/* A pre-token that is a token as a whole is that token, whatever merging would give. */
+static enum status encode_new(struct bpe_tokenizer *self, struct tokens *ids, const char *bytes,
+                              size_t count) {
+  const int32_t whole = bpe_find(&self->bpe, bytes, count);
+  if (whole >= 0) return tokens_add(ids, &whole, 1);
+  return bpe_encode(&self->bpe, ids, bytes, count);
+}
+
+static enum status encode_and_keep(struct bpe_tokenizer *self, struct tokens *ids,
+                                   const char *bytes, size_t count, struct word_entry entry) {
+  const size_t first = ids->count;
+  TRY(encode_new(self, ids, bytes, count));
+  const size_t added = ids->count - first;
+  if (added > entry.room) return STATUS_OK;
+  memcpy(entry.ids, ids->ids + first, added * sizeof *entry.ids);
+  *entry.count = (uint32_t)added;
+  return STATUS_OK;
+}
+
+static enum status encode_short(struct bpe_tokenizer *self, struct tokens *ids, const char *bytes,
+                                size_t count, size_t readable) {
+  uint64_t key[2];
+  word_short_key(key, bytes, count, readable);
+  struct word_short *slot = word_cache_short(&self->cache, key);
+  if (slot->key[0] == key[0] && slot->key[1] == key[1] && slot->count)
+    return tokens_add(ids, slot->ids, slot->count);
+  memcpy(slot->key, key, sizeof key);
+  slot->count = 0;
+  return encode_and_keep(self, ids, bytes, count,
+                         (struct word_entry){&slot->limit, &slot->count, slot->ids, slot->scores,
+                                             WORD_SHORT_PIECES, false});
+}
+
+static enum status encode_longer(struct bpe_tokenizer *self, struct tokens *ids, const char *bytes,
+                                 size_t count) {
+  if (count > WORD_LONG_BYTES) return encode_new(self, ids, bytes, count);
+  const struct word_entry entry = word_cache_long(&self->cache, bytes, count);
+  if (entry.found) return tokens_add(ids, entry.ids, *entry.count);
+  return encode_and_keep(self, ids, bytes, count, entry);
+}
+
+static enum status encode(struct tokenizer *tokenizer, struct tokens *ids, const char *bytes,
+                          size_t count) {
+  struct bpe_tokenizer *self = tokenizer->state;
+  TRY(tokens_reserve(ids, count / 3 + 16));
+  for (size_t at = 0, length; at < count; at += length) {
+    length = self->family->pretoken(&self->unicode, bytes + at, count - at);
+    if (length <= WORD_SHORT_BYTES)
+      TRY(encode_short(self, ids, bytes + at, length, count - at));
+    else
+      TRY(encode_longer(self, ids, bytes + at, length));
+  }
+  return STATUS_OK;
+}
+
+static bool is_special(const struct family *family, int32_t id) {
+  for (const struct special *special = family->specials; special->text; special++)
+    if (special->id == id) return true;
+  return false;
+}
+
+static enum status decode(const struct tokenizer *tokenizer, struct text *text, const int32_t *ids,
+                          size_t count) {
+  const struct bpe_tokenizer *self = tokenizer->state;
+  for (size_t i = 0; i < count; i++) {
+    if (is_special(self->family, ids[i])) continue;
+    CHECK(ids[i] < self->bpe.count && self->bpe.tokens[ids[i]].bytes, STATUS_MISMATCH,
+          "token %zu has the id %d, which the %s vocabulary leaves free", i, ids[i],
+          self->family->name);
+    const struct bpe_token *token = &self->bpe.tokens[ids[i]];
+    TRY(text_add_bytes(text, token->bytes, token->count));
+  }
+  return STATUS_OK;
+}
+
+static void close_bpe(void *state) {
+  struct bpe_tokenizer *self = state;
+  if (!self) return;
+  unicode_close(&self->unicode);
+  tiktoken_free(&self->file);
+  bpe_close(&self->bpe);
+  word_cache_close(&self->cache);
+  free(self);
+}
+
+static const struct tokenizer_methods methods = {encode, decode, close_bpe};
+
+static void set_facts(struct tokenizer *tokenizer, const struct family *family,
+                      struct bpe_tokenizer *self) {
+  struct tokenizer_facts *facts = &tokenizer->facts;
+  snprintf(self->rules, sizeof self->rules, "bpe 1: %s, Unicode %s", family->name,
+           unicode_version());
+  tokenizer->rules = self->rules;
+  facts->reference = "tiktoken encode_ordinary";
+  facts->vocabulary_size = family->vocabulary_size;
+  facts->eos = facts->pad = family->specials[0].id; /* the end also fills up */
+  facts->bos = facts->unk = TOKEN_NONE;
+  facts->lossless = true;
+}
+
+static enum status open_family(struct tokenizer *tokenizer, const struct family *family) {
+  struct bpe_tokenizer *self = calloc(1, sizeof *self);
+  CHECK(self, STATUS_ENVIRONMENT, "out of memory: a tokenizer");
+  tokenizer->methods = &methods;
+  tokenizer->state = self;
+  self->family = family;
+  TRY(tiktoken_parse(&self->file, tokenizer->model.bytes, tokenizer->model.length));
+  CHECK(self->file.count <= family->vocabulary_size, STATUS_MISMATCH,
+        "the file has ranks up to %d; a %s vocabulary has %d ids", self->file.count - 1,
+        family->name, family->vocabulary_size);
+  TRY(bpe_open(&self->bpe, self->file.tokens, self->file.count));
+  TRY(unicode_open(&self->unicode));
+  TRY(word_cache_open(&self->cache));
+  set_facts(tokenizer, family, self);
+  return STATUS_OK;
+}
+
+enum status gpt2_open(struct tokenizer *tokenizer) {
+  static const struct family family = {"gpt2", pretoken_gpt2, 50257, {{"<|endoftext|>", 50256}}};
+  return open_family(tokenizer, &family);
+}
+
+enum status cl100k_open(struct tokenizer *tokenizer) {
+  static const struct family family = {"cl100k",
+                                       pretoken_cl100k,
+                                       100277,
+                                       {{"<|endoftext|>", 100257},
+                                        {"<|fim_prefix|>", 100258},
+                                        {"<|fim_middle|>", 100259},
+                                        {"<|fim_suffix|>", 100260},
+                                        {"<|endofprompt|>", 100276}}};
+  return open_family(tokenizer, &family);
+}
+
+enum status o200k_open(struct tokenizer *tokenizer) {
+  static const struct family family = {
+      "o200k", pretoken_o200k, 200019, {{"<|endoftext|>", 199999}, {"<|endofprompt|>", 200018}}};
+  return open_family(tokenizer, &family);
+}
