@@ -72,7 +72,22 @@ static enum status write_tick(struct text *html, const struct axis *axis, double
                      pixel, pixel, TOP, HEIGHT - BOTTOM, pixel, HEIGHT - BOTTOM + 18, value);
 }
 
+/* 1, 2 and 5 times each power of ten; powers alone over many of them. */
+static enum status write_log_ticks(struct text *html, const struct axis *axis, bool vertical) {
+  static const double leads[] = {1, 2, 5};
+  const int count = axis->high - axis->low > 4 ? 1 : 3;
+  for (double power = floor(axis->low); power <= axis->high; power++)
+    for (int i = 0; i < count; i++) {
+      const double at = power + log10(leads[i]);
+      if (at >= axis->low - 1e-9 && at <= axis->high + 1e-9)
+        TRY(write_tick(html, axis, at, vertical));
+    }
+  return STATUS_OK;
+}
+
 static enum status write_ticks(struct text *html, const struct axis *axis, bool vertical) {
+  if (axis->logarithmic && axis->high - axis->low > 0.5)
+    return write_log_ticks(html, axis, vertical);
   const double step = tick_step(axis->high - axis->low);
   for (double at = ceil(axis->low / step) * step; at <= axis->high + 1e-9 * step; at += step)
     TRY(write_tick(html, axis, fabs(at) < 1e-9 * step ? 0 : at, vertical));

@@ -24,7 +24,7 @@ static const char *const HEAD =
     "th,td{padding:.4rem .7rem;text-align:right;border-bottom:1px solid var(--line)}"
     "th{color:var(--soft);font-weight:600}th:first-child,td:first-child{text-align:left}"
     "tr.held td{color:var(--soft)}.bad{color:var(--bad)}\n"
-    ".grid2{display:grid;grid-template-columns:repeat(auto-fit,minmax(420px,1fr));gap:1.2rem}\n"
+    ".grid2{display:grid;grid-template-columns:repeat(auto-fit,minmax(300px,1fr));gap:1.2rem}\n"
     "figure{margin:0;padding:.8rem;background:var(--panel);border-radius:8px}"
     "figcaption{font-weight:600;margin-bottom:.3rem}svg{width:100%;height:auto;display:block}\n"
     ".grid{stroke:var(--line)}.tick,.label{fill:var(--soft);font-size:12px}"
@@ -142,41 +142,60 @@ static bool is_shown(const struct curve *curve, const char *node, const char *pr
   return strcmp(curve->node, node) == 0 && strncmp(curve->key, prefix, strlen(prefix)) == 0;
 }
 
-/* All curves of a node whose key begins with `prefix`: training solid, validation dashed. */
+/* What one chart of a node shows: curves whose key begins with `prefix`, which is left out of the
+ * legend; training solid, validation dashed. */
+struct node_chart {
+  const char *prefix, *label;
+  bool unigram; /* with the loss of a unigram model as a line to get below */
+};
+
+static struct chart_series node_series(const struct curve *curve, size_t skip, char name[96]) {
+  const bool validation = strcmp(curve->event, "validation") == 0;
+  snprintf(name, 96, "%.60s%s", *(curve->key + skip) ? curve->key + skip : curve->key,
+           validation ? " (held-out)" : "");
+  return (struct chart_series){.name = name,
+                               .count = curve_count(curve),
+                               .x = (const double *)(const void *)curve->x.bytes,
+                               .y = (const double *)(const void *)curve->y.bytes,
+                               .dashed = validation};
+}
+
 static enum status write_node_chart(struct text *html, const struct report *report,
-                                    const char *node, const char *prefix, const char *label) {
+                                    const char *node, const struct node_chart *shown) {
   struct chart_series series[CHART_SERIES];
   char names[CHART_SERIES][96], title[160];
   size_t count = 0;
-  for (size_t i = 0; i < report->curves.count && count < CHART_SERIES; i++) {
+  double last = 1;
+  for (size_t i = 0; i < report->curves.count && count < CHART_SERIES - 1; i++) {
     const struct curve *curve = &report->curves.items[i];
-    if (!is_shown(curve, node, prefix)) continue;
-    const bool validation = strcmp(curve->event, "validation") == 0;
-    snprintf(names[count], sizeof names[count], "%.60s%s", curve->key,
-             validation ? " (held-out)" : "");
-    series[count] = (struct chart_series){.name = names[count],
-                                          .count = curve_count(curve),
-                                          .x = (const double *)(const void *)curve->x.bytes,
-                                          .y = (const double *)(const void *)curve->y.bytes,
-                                          .dashed = validation};
+    if (!is_shown(curve, node, shown->prefix)) continue;
+    series[count] = node_series(curve, strlen(shown->prefix), names[count]);
+    if (series[count].count) last = fmax(last, series[count].x[series[count].count - 1]);
     count++;
   }
   if (count == 0) return STATUS_OK;
-  snprintf(title, sizeof title, "%s: %s", node, label);
+  const double loss = report->evaluation.unigram_loss;
+  const double line_x[2] = {1, last}, line_y[2] = {loss, loss};
+  if (shown->unigram && report->evaluation.system_count)
+    series[count++] = (struct chart_series){"unigram model", 2, line_x, line_y, true};
+  snprintf(title, sizeof title, "%s: %s", node, shown->label);
   return chart_write(html, &(struct chart){.title = title,
                                            .x_label = "step",
-                                           .y_label = label,
+                                           .y_label = shown->label,
                                            .series = series,
                                            .series_count = count});
 }
 
 static enum status write_training(struct text *html, const struct report *report) {
+  static const struct node_chart shown[] = {{"parts.", "loss by part", true},
+                                            {"gradient_norm", "gradient norm", false},
+                                            {"tokens_per_second", "tokens per second", false},
+                                            {"seconds.", "seconds of a step by phase", false}};
   TRY(text_add(html, "<h2>Training</h2>\n<div class='grid2'>\n"));
   for (size_t i = 0; i < report->recipe->node_count; i++) {
     const char *node = report->recipe->nodes[i].name;
-    TRY(write_node_chart(html, report, node, "loss", "loss"));
-    TRY(write_node_chart(html, report, node, "gradient_norm", "gradient norm"));
-    TRY(write_node_chart(html, report, node, "tokens_per_second", "tokens per second"));
+    for (size_t c = 0; c < sizeof shown / sizeof *shown; c++)
+      TRY(write_node_chart(html, report, node, &shown[c]));
   }
   return text_add(html, "</div>\n");
 }

@@ -24,7 +24,8 @@ static const char *calls(char out[CELL_BYTES], const struct evaluation_system *s
 
 static enum status write_row(struct text *out, const struct evaluation *evaluation,
                              const struct evaluation_system *system) {
-  char nfe[CELL_BYTES], perplexity[CELL_BYTES], speed[CELL_BYTES], name[2 * EVALUATION_NAME_BYTES + 8];
+  char nfe[CELL_BYTES], perplexity[CELL_BYTES], speed[CELL_BYTES],
+      name[2 * EVALUATION_NAME_BYTES + 8];
   const double share = report_entropy_share(evaluation, system);
   snprintf(name, sizeof name, "%s%s%s%s", system->name, *system->note ? " (" : "", system->note,
            *system->note ? ")" : "");
