@@ -41,8 +41,8 @@ static void add_rows(struct tape *tape, const struct vocab_embedding_record *kep
     void *gradient = param_member_gradient(table, r);
     if (!gradient) continue;
     tape->kernels->embedding_backward(gradient, array_at(tape, all->rows, first * table->cols),
-                                      all->ids + first, all->counts[r], table->cols,
-                                      table->row_begin, table->row_count);
+                                      all->ids ? all->ids + first : NULL, all->counts[r],
+                                      table->cols, table->row_begin, table->row_count);
   }
 }
 
