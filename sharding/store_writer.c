@@ -185,12 +185,13 @@ static enum status collect(struct parts *parts, struct store_writer *writer) {
 
 static enum status write_file(struct parts *parts, const struct store_writer *writer,
                               const char *path, struct blocks *blocks) {
-  const struct safetensors_layout layout = {.path = path,
-                                            .level = writer->options.level,
-                                            .tensors = parts->tensors,
-                                            .count = parts->count,
-                                            .pairs = parts->pairs,
-                                            .pair_count = parts->pair_count};
+  const struct safetensors_layout layout = {
+      .path = path,
+      .sink = {.level = writer->options.level, .frame_bytes = STORE_WRITER_FRAME_BYTES},
+      .tensors = parts->tensors,
+      .count = parts->count,
+      .pairs = parts->pairs,
+      .pair_count = parts->pair_count};
   struct safetensors_writer file;
   TRY(safetensors_writer_open(&file, &layout));
   enum status status = STATUS_OK;

@@ -18,6 +18,8 @@
 #include "pipeline/base/error.h"
 #include "pipeline/base/text.h"
 
+/* Rows are read one by one in any order, so frames are smaller than usual. */
+enum { STORE_WRITER_FRAME_BYTES = 1 << 17 };
 enum { STORE_WRITER_SHARD_BYTES = 64 << 20, STORE_WRITER_COLUMNS = 16, STORE_WRITER_PAIRS = 16 };
 
 struct store_writer_column {

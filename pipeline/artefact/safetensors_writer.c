@@ -120,7 +120,7 @@ static enum status prepare(struct safetensors_writer *writer,
                            const struct safetensors_layout *layout) {
   TRY(safetensors_writer_compose(&writer->header, &writer->hash_at, layout));
   writer->data_bytes = end_of(layout);
-  return sink_open(&writer->sink, layout->path, layout->level, writer->header.bytes,
+  return sink_open(&writer->sink, layout->path, layout->sink, writer->header.bytes,
                    writer->header.length);
 }
 

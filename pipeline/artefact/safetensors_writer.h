@@ -22,8 +22,8 @@ struct safetensors_writer {
  * every tensor must start at a multiple of its element size. */
 struct safetensors_layout {
   const char *path;
-  int level;        /* of zstd, for seekable files; 0: SINK_LEVEL */
-  size_t alignment; /* of the data section, with spaces; a multiple of 8; 0: 8 */
+  struct sink_options sink; /* of seekable files */
+  size_t alignment;         /* of the data section, with spaces; a multiple of 8; 0: 8 */
   struct safetensors_tensor *tensors;
   int64_t count;
   const struct safetensors_pair *pairs; /* metadata; `data_hash` is added */

@@ -30,10 +30,16 @@ static enum status put_block(struct sink *sink, const void *bytes, uint64_t coun
     TRY(blocks_add_hash(&sink->blocks, hash));
     return put(sink, bytes, count);
   }
-  struct seekable_frame frame = {0};
-  text_clear(&sink->encoded);
-  TRY(seekable_encode(sink->context, &sink->encoded, &frame, bytes, count));
-  return put_frame(sink, &frame);
+  const unsigned char *from = bytes;
+  for (uint64_t at = 0; at < count; at += sink->frame_bytes) {
+    struct seekable_frame frame = {0};
+    const uint64_t left = count - at;
+    text_clear(&sink->encoded);
+    TRY(seekable_encode(sink->context, &sink->encoded, &frame, from + at,
+                        left < sink->frame_bytes ? left : sink->frame_bytes));
+    TRY(put_frame(sink, &frame));
+  }
+  return STATUS_OK;
 }
 
 static enum status put_head(struct sink *sink, const void *head, uint64_t bytes) {
@@ -49,21 +55,26 @@ static enum status put_head(struct sink *sink, const void *head, uint64_t bytes)
   return put_frame(sink, &frame);
 }
 
-static enum status prepare(struct sink *sink, int level, const void *head, uint64_t bytes) {
+static enum status prepare(struct sink *sink, struct sink_options options, const void *head,
+                           uint64_t bytes) {
+  const int level = options.level ? options.level : SINK_LEVEL;
+  sink->frame_bytes = options.frame_bytes ? options.frame_bytes : BLOCK;
+  CHECK(BLOCK % sink->frame_bytes == 0, STATUS_INTERNAL, "frames of %llu bytes do not divide 1 MiB",
+        (unsigned long long)sink->frame_bytes);
   CHECK(sink->path, STATUS_ENVIRONMENT, "out of memory");
   CHECK(bytes && (!sink->seekable || bytes <= SEEKABLE_MAX_FRAME_BYTES), STATUS_MISMATCH,
         "'%s': a head of %llu bytes cannot be written", sink->path, (unsigned long long)bytes);
   sink->context = ZSTD_createCCtx();
   CHECK(sink->context, STATUS_ENVIRONMENT, "out of memory: a zstd encoder");
-  ZSTD_CCtx_setParameter(sink->context, ZSTD_c_compressionLevel, level ? level : SINK_LEVEL);
+  ZSTD_CCtx_setParameter(sink->context, ZSTD_c_compressionLevel, level);
   TRY(descriptor_create(&sink->fd, sink->path));
   return put_head(sink, head, bytes);
 }
 
-enum status sink_open(struct sink *sink, const char *path, int level, const void *head,
-                      uint64_t bytes) {
+enum status sink_open(struct sink *sink, const char *path, struct sink_options options,
+                      const void *head, uint64_t bytes) {
   *sink = (struct sink){.fd = -1, .path = strdup(path), .seekable = seekable_is_name(path)};
-  const enum status status = prepare(sink, level, head, bytes);
+  const enum status status = prepare(sink, options, head, bytes);
   if (status != STATUS_OK) sink_abandon(sink);
   return status;
 }

@@ -17,13 +17,19 @@
 
 enum { SINK_LEVEL = 1 }; /* zstd level where the caller has no wish */
 
+struct sink_options {
+  int level;            /* of zstd; 0: SINK_LEVEL */
+  uint64_t frame_bytes; /* content of a frame; divides SEEKABLE_FRAME_BYTES; 0: as much */
+};
+
 struct sink {
   char *path; /* owned */
   int fd;
   bool seekable;
+  uint64_t frame_bytes;
   uint64_t written;     /* bytes of the file so far */
   uint64_t head_bytes;  /* of content */
-  struct text pending;  /* content of the block that is not full yet */
+  struct text pending;  /* content of the 1 MiB block that is not full yet */
   struct text encoded;  /* scratch */
   struct text frames;   /* array of struct seekable_frame */
   struct text hashes;   /* array of uint64_t: XXH3 of each block of content after the head */
@@ -31,10 +37,10 @@ struct sink {
   struct ZSTD_CCtx_s *context;
 };
 
-/* Creates or truncates the file and writes its head. `level` is zstd's, ignored for a plain file.
+/* Creates or truncates the file and writes its head. The options are ignored for a plain file.
  * Local. WRITE on failure. */
-enum status sink_open(struct sink *sink, const char *path, int level, const void *head,
-                      uint64_t bytes);
+enum status sink_open(struct sink *sink, const char *path, struct sink_options options,
+                      const void *head, uint64_t bytes);
 
 /* Appends content. Local. WRITE on failure. */
 enum status sink_write(struct sink *sink, const void *bytes, uint64_t count);

@@ -22,7 +22,7 @@ struct source {
   struct blocks blocks;        /* owned copy; count = 0: unchecked */
 };
 
-enum { SOURCE_CACHE_SLOTS = 4 };
+enum { SOURCE_CACHE_SLOTS = 64 }; /* blocks of at most 1 MiB: small data stays decoded */
 
 /* Zero-initialise. Free (or clear) it before closing a source that it read. */
 struct source_cache {

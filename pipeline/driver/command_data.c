@@ -5,6 +5,7 @@
 
 #include "pipeline/artefact/manifest.h"
 #include "pipeline/artefact/shard_rows.h"
+#include "pipeline/artefact/zstd_stream.h"
 #include "pipeline/base/file.h"
 #include "pipeline/driver/arguments.h"
 #include "pipeline/driver/commands.h"
@@ -31,7 +32,7 @@ static enum status visit_folder(const char *folder, struct manifest *manifest, v
 
 static enum status visit_all(const char *path, visit *each, void *context) {
   struct manifest manifest = {0};
-  if (is_tensors(path)) return each(path, NULL, context);
+  if (is_tensors(path) || seekable_is_name(path)) return each(path, NULL, context);
   TRY(manifest_read(&manifest, path));
   const enum status status = visit_folder(path, &manifest, each, context);
   manifest_free(&manifest);
@@ -77,10 +78,27 @@ static enum status verify_tensors(const char *path, const struct blocks *blocks)
   return status;
 }
 
+/* Any other zstd file: every frame is decoded and its checksum compared. */
+static enum status verify_stream(const char *path) {
+  struct zstd_stream stream;
+  char piece[1 << 14];
+  size_t got = 1;
+  enum status status = STATUS_OK;
+  TRY(zstd_stream_open(&stream, path));
+  while (status == STATUS_OK && got) status = zstd_stream_read(&stream, piece, sizeof piece, &got);
+  zstd_stream_close(&stream);
+  return status;
+}
+
+static enum status verify_content(const char *path, const struct blocks *blocks) {
+  if (is_tensors(path)) return verify_tensors(path, blocks);
+  return seekable_is_name(path) ? verify_stream(path) : STATUS_OK;
+}
+
 static enum status verify_one(const char *path, const struct blocks *blocks, void *context) {
   int64_t *damaged = context;
   enum status status = blocks ? blocks_verify_file(blocks, path) : STATUS_OK;
-  if (status == STATUS_OK && is_tensors(path)) status = verify_tensors(path, blocks);
+  if (status == STATUS_OK) status = verify_content(path, blocks);
   if (status == STATUS_ENVIRONMENT) return status;
   *damaged += status != STATUS_OK;
   printf("%s: %s\n", path, status == STATUS_OK ? "sound" : error_message());
@@ -145,7 +163,7 @@ static enum status export(const char *from, const char *to) {
 
 static const char USE[] =
     "expected: millrace data ls PATH | head PATH [COLUMN [ROWS]] | verify PATH | export FILE OUT, "
-    "PATH being a finished folder or a safetensors file";
+    "PATH being a finished folder, a safetensors or a .zst file";
 
 enum status command_data(int argc, char **argv) {
   struct arguments arguments;

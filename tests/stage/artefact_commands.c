@@ -127,6 +127,20 @@ static void damaged_shards_are_named(struct parallel_test *test) {
   text_free(&out);
 }
 
+/* A stream that anybody may have written: cut inside a frame, it is refused with the place. */
+static void other_streams_are_verified(struct parallel_test *test) {
+  static const char frame[] = "\x28\xb5\x2f\xfd\x20\x03\x19\x00\x00"
+                              "abc"; /* one raw block */
+  struct text out = {0};
+  parallel_expect(test, file_write("n.zst", frame, 12) == STATUS_OK);
+  parallel_expect(test, data(&out, "verify", "n.zst", NULL) == STATUS_OK);
+  parallel_expect(test, strcmp(out.bytes, "n.zst: sound\n") == 0);
+  parallel_expect(test, file_write("n.zst", frame, 11) == STATUS_OK);
+  parallel_expect(test, data(&out, "verify", "n.zst", NULL) == STATUS_DAMAGED);
+  parallel_expect(test, strstr(out.bytes, "truncated at byte 11") != NULL);
+  text_free(&out);
+}
+
 static enum status save(struct comm *world, int64_t step) {
   struct checkpoint_case made;
   struct scalars state = {0};
@@ -174,6 +188,7 @@ int main(void) {
       {"data ls, head and verify show shards", shards_are_shown},
       {"data export undoes the filters", exports_are_plain},
       {"R-DAT-4 data verify names the damaged block", damaged_shards_are_named},
+      {"R-ZST-1 data verify reads any zstd stream", other_streams_are_verified},
       {"R-CKP-8 ckpt list, verify and diff", checkpoints_are_shown},
       {"R-CKP-8 ckpt verify names the damage, repair-pointer mends", damaged_checkpoints_are_named},
   };

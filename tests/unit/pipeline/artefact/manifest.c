@@ -1,6 +1,8 @@
 /* Manifests, scalars, byte planes. */
 #include "tests/common/tap.h"
 
+#include "tests/common/put_file.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,9 +19,9 @@ static const char HASH[] = "0123456789abcdef0123456789abcdef";
 
 static void make(struct manifest *manifest) {
   assert_ok(file_make_folder("node"));
-  assert_ok(file_write("node/b.txt", "second", 6));
-  assert_ok(file_write("node/a.txt", "first", 5));
-  assert_ok(file_write("node/empty", "", 0));
+  put_file("node/b.txt", "second", 6);
+  put_file("node/a.txt", "first", 5);
+  put_file("node/empty", "", 0);
   assert_ok(manifest_set_text(&manifest->kind, "tokenize"));
   assert_ok(manifest_set_text(&manifest->node, "tokens"));
   memcpy(manifest->config_hash, HASH, sizeof HASH);
@@ -66,11 +68,11 @@ static void changed_outputs_are_found(void **state) {
   (void)state;
   struct manifest manifest = {0};
   make(&manifest);
-  assert_ok(file_write("node/b.txt", "secund", 6));
+  put_file("node/b.txt", "secund", 6);
   assert_ok(manifest_verify(&manifest, "node", false));
   assert_status(STATUS_DAMAGED, manifest_verify(&manifest, "node", true));
   assert_non_null(strstr(error_message(), "node/b.txt' is damaged in block 0"));
-  assert_ok(file_write("node/b.txt", "sec", 3));
+  put_file("node/b.txt", "sec", 3);
   assert_status(STATUS_DAMAGED, manifest_verify(&manifest, "node", false));
   assert_non_null(strstr(error_message(), "has 3 bytes, the manifest says 6"));
   assert_ok(file_remove("node/b.txt"));
@@ -110,7 +112,7 @@ static void side_files_become_a_manifest(void **state) {
   assert_ok(file_make_folder("side"));
   for (int i = 2; i >= 0; i--) {
     const char name[] = {(char)('a' + i), 0}, path[] = {'s', 'i', 'd', 'e', '/', name[0], 0};
-    assert_ok(file_write(path, name, 1));
+    put_file(path, name, 1);
     assert_false(manifest_is_done("side", name));
     assert_ok(blocks_of_file(&blocks, path));
     assert_ok(manifest_write_done("side", name, &blocks));
@@ -121,7 +123,7 @@ static void side_files_become_a_manifest(void **state) {
   assert_int_equal(manifest.output_count, 3);
   assert_string_equal(manifest.outputs[0].path, "a");
   assert_ok(manifest_verify(&manifest, "side", true));
-  assert_ok(file_write("side/b", "longer", 6));
+  put_file("side/b", "longer", 6);
   assert_false(manifest_is_done("side", "b"));
   assert_ok(manifest_forget(&manifest, "side"));
   assert_false(manifest_is_done("side", "a"));

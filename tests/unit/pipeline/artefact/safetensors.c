@@ -2,6 +2,8 @@
 #define _XOPEN_SOURCE 700
 #include "tests/common/tap.h"
 
+#include "tests/common/put_file.h"
+
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -103,7 +105,7 @@ static enum status open_header(const char *header, size_t data) {
   assert_ok(text_add_bytes(&bytes, &length, 8));
   assert_ok(text_add(&bytes, header));
   assert_ok(text_add_bytes(&bytes, zeros, data));
-  assert_ok(file_write("h.safetensors", bytes.bytes, bytes.length));
+  put_file("h.safetensors", bytes.bytes, bytes.length);
   text_free(&bytes);
   const enum status status = safetensors_open(&file, "h.safetensors", NULL);
   if (status == STATUS_OK) safetensors_close(&file);
@@ -168,7 +170,7 @@ static void other_files_are_recognised(void **state) {
       {"\x40\0\0\0\0\0\0\0{\"a\":", "truncated download"}};
   struct safetensors file;
   for (size_t i = 0; i < 5; i++) {
-    assert_ok(file_write("o.safetensors", cases[i][0], i == 4 ? 13 : strlen(cases[i][0])));
+    put_file("o.safetensors", cases[i][0], i == 4 ? 13 : strlen(cases[i][0]));
     assert_status(STATUS_DAMAGED, safetensors_open(&file, "o.safetensors", NULL));
     assert_non_null(strstr(error_message(), cases[i][1]));
   }
@@ -182,10 +184,10 @@ static void damaged_files_are_refused(void **state) {
   write_example("a.safetensors", &blocks);
   assert_ok(file_read(&bytes, "a.safetensors"));
   for (size_t at = 0; at < bytes.length; at++) {
-    assert_ok(file_write("d.safetensors", bytes.bytes, at));
+    put_file("d.safetensors", bytes.bytes, at);
     assert_status(STATUS_DAMAGED, safetensors_open(&file, "d.safetensors", NULL));
     bytes.bytes[at] ^= 4;
-    assert_ok(file_write("d.safetensors", bytes.bytes, bytes.length));
+    put_file("d.safetensors", bytes.bytes, bytes.length);
     assert_status(STATUS_DAMAGED, blocks_verify_file(&blocks, "d.safetensors"));
     if (at >= blocks.first_bytes) { /* the data hash finds it without a manifest */
       assert_ok(safetensors_open(&file, "d.safetensors", NULL));

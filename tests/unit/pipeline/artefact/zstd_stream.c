@@ -1,6 +1,8 @@
 /* Streams of frames and skippable frames, read to their real end (R-ZST-1). */
 #include "tests/common/tap.h"
 
+#include "tests/common/put_file.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <zstd.h>
@@ -31,7 +33,7 @@ static enum status read_stream(struct text *out, const struct text *file, size_t
   char piece[4096];
   size_t got = 0;
   text_clear(out);
-  assert_ok(file_write("s.zst", file->bytes, file->length));
+  put_file("s.zst", file->bytes, file->length);
   TRY(zstd_stream_open(&stream, "s.zst"));
   enum status status = zstd_stream_read(&stream, piece, step, &got);
   while (status == STATUS_OK && got) {
