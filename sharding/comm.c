@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "sharding/comm_call.h"
+#include "sharding/window.h"
 
 enum status comm_fail(int code, const char *name, const char *file, int line) {
   char reason[MPI_MAX_ERROR_STRING];
@@ -35,8 +36,8 @@ int comm_int(struct comm *comm, int64_t count) {
   return (int)count;
 }
 
-static enum status open(struct comm *comm, MPI_Comm handle, int64_t block_bytes) {
-  *comm = (struct comm){.handle = handle, .block_bytes = block_bytes};
+static enum status open(struct comm *comm, MPI_Comm handle, int64_t block_bytes, bool yields) {
+  *comm = (struct comm){.handle = handle, .block_bytes = block_bytes, .yields = yields};
   comm->traffic.last = "none";
   MPI_TRY("MPI_Comm_rank", MPI_Comm_rank(handle, &comm->rank));
   MPI_TRY("MPI_Comm_size", MPI_Comm_size(handle, &comm->size));
@@ -58,9 +59,7 @@ enum status comm_init(struct comm *world, const struct comm_options *options) {
   MPI_TRY("MPI_Comm_set_errhandler", MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
   MPI_Comm handle;
   MPI_TRY("MPI_Comm_dup", MPI_Comm_dup(MPI_COMM_WORLD, &handle));
-  TRY(open(world, handle, block));
-  world->yields = options->yield;
-  return STATUS_OK;
+  return open(world, handle, block, options->yield);
 }
 
 void comm_finalize(struct comm *world) {
@@ -81,7 +80,7 @@ enum status comm_split(struct comm *comm, struct comm *parent, int color) {
   MPI_Comm handle;
   MPI_TRY("MPI_Comm_split", MPI_Comm_split(parent->handle, color, parent->rank, &handle));
   comm_leave(parent, started);
-  return open(comm, handle, parent->block_bytes);
+  return open(comm, handle, parent->block_bytes, parent->yields);
 }
 
 enum status comm_split_node(struct comm *comm, struct comm *parent) {
@@ -90,10 +89,11 @@ enum status comm_split_node(struct comm *comm, struct comm *parent) {
   MPI_TRY("MPI_Comm_split_type", MPI_Comm_split_type(parent->handle, MPI_COMM_TYPE_SHARED,
                                                      parent->rank, MPI_INFO_NULL, &handle));
   comm_leave(parent, started);
-  return open(comm, handle, parent->block_bytes);
+  return open(comm, handle, parent->block_bytes, parent->yields);
 }
 
 void comm_free(struct comm *comm) {
+  window_close(comm->window);
   if (comm->size > 0) MPI_Comm_free(&comm->handle);
   arena_free(&comm->scratch);
   *comm = (struct comm){0};

@@ -22,6 +22,8 @@
 
 enum comm_operation { COMM_SUM, COMM_MAX, COMM_MIN };
 
+struct window;
+
 enum { COMM_BLOCK_BYTES = 1 << 20 }; /* default size of one message */
 
 /* What went through a communicator; `last` and `calls` are read by the watchdog. */
@@ -40,6 +42,7 @@ struct comm {
   bool yields;          /* as asked for in comm_init */
   struct arena scratch; /* owned; two blocks */
   struct comm_traffic traffic;
+  struct window *window; /* owned; memory shared inside nodes (window.h), or NULL */
 };
 
 struct comm_options {
@@ -135,8 +138,9 @@ enum status comm_reduce_scatter(struct comm *comm, void *mine, void *values, con
 /* As comm_allreduce(COMM_SUM) for F32 and F64, added along the binary tree over rank ids:
  * ((0 + 1) + (2 + 3)) + ... The result has the same bits on every rank, and, over a power-of-two
  * number of ranks that each hold a subtree of leaves (tree.h), the same bits whatever that number
- * is. Recursive halving and doubling: 2 (size - 1) / size of the array leaves each rank.
- * Collective. MISMATCH when the number of ranks is not a power of two. */
+ * is. Through shared memory where the communicator has a window; otherwise by recursive halving and
+ * doubling: 2 (size - 1) / size of the array leaves each rank. Collective. MISMATCH when the number
+ * of ranks is not a power of two. */
 enum status comm_tree_sum(struct comm *comm, void *values, int64_t count, enum dtype dtype);
 
 /* As comm_reduce_scatter, in the order and with the conditions of comm_tree_sum. Collective. */

@@ -2,6 +2,7 @@
 
 #include "sharding/comm_call.h"
 #include "sharding/split.h"
+#include "sharding/window.h"
 
 enum { SMALL_COUNT = 2048 }; /* below this the number of messages matters more than their size */
 
@@ -74,18 +75,24 @@ static enum status check(const struct comm *comm, enum dtype dtype) {
   return STATUS_OK;
 }
 
+static enum status sum_by_messages(struct comm *comm, const struct array *array, int64_t count) {
+  const int64_t block = comm_block(comm, array->element_bytes);
+  const bool small = count <= SMALL_COUNT && count <= block;
+  const int64_t step = small ? count : 2 * block;
+  for (int64_t i = 0; i < count; i += step) {
+    const struct split range = {i, i + step < count ? i + step : count};
+    TRY(small ? add_whole(comm, array, range) : halve(comm, array, range, 1));
+  }
+  return STATUS_OK;
+}
+
 enum status comm_tree_sum(struct comm *comm, void *values, int64_t count, enum dtype dtype) {
   TRY(check(comm, dtype));
   if (comm->size == 1) return STATUS_OK;
   const struct array array = {values, (int64_t)dtype_bytes(dtype), dtype};
   const double started = comm_enter(comm, "tree_sum", count * array.element_bytes);
-  const int64_t block = comm_block(comm, array.element_bytes);
-  const bool small = count <= SMALL_COUNT && count <= block;
-  const int64_t step = small ? count : 2 * block;
-  for (int64_t i = 0; i < count; i += step) {
-    const struct split range = {i, i + step < count ? i + step : count};
-    TRY(small ? add_whole(comm, &array, range) : halve(comm, &array, range, 1));
-  }
+  TRY(comm->window ? window_sum(comm->window, values, count, dtype)
+                   : sum_by_messages(comm, &array, count));
   comm_leave(comm, started);
   return STATUS_OK;
 }

@@ -17,7 +17,7 @@ enum status gradients_finish(struct gradients *gradients) {
   gradients_join_stacks(gradients, 0, gradients->kinds[GRADIENTS_SLICED].total);
   for (int i = 0; i < GRADIENTS_KINDS; i++) {
     const struct gradients_kind *kind = &gradients->kinds[i];
-    if (gradients->grid->canonical)
+    if (split_power_of_two(kind->axis->size)) /* the fastest as well */
       TRY(comm_tree_sum(kind->axis, kind->levels, kind->total, DTYPE_F32));
     else
       TRY(comm_allreduce(kind->axis, kind->levels, kind->total, DTYPE_F32, COMM_SUM));

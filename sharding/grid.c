@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "sharding/tree.h"
+#include "sharding/window.h"
 
 static struct grid_options fill_defaults(int64_t ranks, const struct grid_options *options) {
   struct grid_options filled = *options;
@@ -52,7 +53,8 @@ enum status grid_init(struct grid *grid, struct comm *world, const struct grid_o
   grid->canonical = o.canonical;
   TRY(comm_split(&grid->group, world, world->rank / (int)o.group_size));
   TRY(comm_split(&grid->across, world, world->rank % (int)o.group_size));
-  return STATUS_OK;
+  TRY(window_open(world, 0));
+  return window_open(&grid->across, 0);
 }
 
 void grid_free(struct grid *grid) {

@@ -34,10 +34,10 @@ struct grid_options {
   bool canonical;
 };
 
-/* Lays the world out. Collective over world. MISMATCH, listing what is admissible, when group_size
- * does not divide the number of ranks, the number of ranks does not divide micro_shards, or, in
- * canonical mode, ranks and micro_shards, or group_size and slices, are not admissible
- * (split_admissible). */
+/* Lays the world out and opens windows (window.h) for the sums of gradients. Collective over world.
+ * MISMATCH, listing what is admissible, when group_size does not divide the number of ranks, the
+ * number of ranks does not divide micro_shards, or, in canonical mode, ranks and micro_shards, or
+ * group_size and slices, are not admissible (split_admissible). */
 enum status grid_init(struct grid *grid, struct comm *world, const struct grid_options *options);
 
 /* Frees the communicators; accepts a zeroed grid. Collective over world. */

@@ -4,6 +4,7 @@
 
 #include "sharding/split.h"
 #include "sharding/tree.h"
+#include "sharding/window.h"
 #include "tests/common/parallel.h"
 
 enum { LEAVES = 8, COUNT = 3001 };
@@ -60,6 +61,43 @@ static void sum_has_the_same_bits_for_every_count(struct parallel_test *test) {
     }
 }
 
+/* With windows over nodes as they are, and over nodes of two ranks. */
+static void windows_give_the_same_bits(struct parallel_test *test) {
+  static float expected[COUNT], values[COUNT];
+  serial_sum(expected);
+  for (int ranks = 0; ranks <= 2; ranks += 2) {
+    struct comm comm;
+    parallel_ok(test, comm_split(&comm, test->world, 0));
+    parallel_ok(test, window_open(&comm, ranks));
+    parallel_expect(test, (comm.window != NULL) == (comm.size == 2 || comm.size == 4));
+    for (int64_t count = 1; comm.window && count <= COUNT; count = count * 3 + 1) {
+      local_sum(values, &comm);
+      parallel_ok(test, comm_tree_sum(&comm, values, count, DTYPE_F32));
+      parallel_expect(test, memcmp(values, expected, (size_t)count * sizeof *values) == 0);
+    }
+    comm_free(&comm);
+  }
+}
+
+/* Many pieces go through the slots again and again. */
+static void windows_take_long_arrays(struct parallel_test *test) {
+  enum { LONG = 1000003 };
+  static double values[LONG];
+  struct comm comm;
+  parallel_ok(test, comm_split(&comm, test->world, 0));
+  parallel_ok(test, window_open(&comm, 0));
+  for (int round = 0; comm.window && round < 3; round++) {
+    for (int64_t i = 0; i < LONG; i++) values[i] = (double)(i * (comm.rank + 1) + round);
+    parallel_ok(test, comm_tree_sum(&comm, values, LONG, DTYPE_F64));
+    const int64_t ranks = comm.size * (comm.size + 1) / 2;
+    int64_t wrong = 0;
+    for (int64_t i = 0; i < LONG; i++)
+      wrong += values[i] != (double)(i * ranks + round * comm.size);
+    parallel_expect(test, wrong == 0);
+  }
+  comm_free(&comm);
+}
+
 static void scatter_equals_sum(struct parallel_test *test) {
   const int64_t all_borders[5][5] = {
       {0}, {0, COUNT}, {0, 3000, COUNT}, {0}, {0, 700, 700, 2999, COUNT}};
@@ -112,6 +150,9 @@ int main(void) {
   const struct parallel_case cases[] = {
       {"R-MPI-3 tree sum: same bits for 1, 2, 4 ranks and any block",
        sum_has_the_same_bits_for_every_count},
+      {"R-MPI-3 tree sum through shared memory: same bits, one and two nodes",
+       windows_give_the_same_bits},
+      {"tree sum of long arrays through shared memory", windows_take_long_arrays},
       {"R-MPI-3 tree scatter equals tree sum, uneven parts", scatter_equals_sum},
       {"tree sum of doubles", doubles_are_added_in_the_same_order},
       {"tree sum refuses other types", other_types_are_refused},
