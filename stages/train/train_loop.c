@@ -22,7 +22,7 @@ static enum status check_budget(const struct train *train) {
 }
 
 static void wait_before_retry(int failures) {
-  const struct timespec pause = {.tv_sec = 1 << failures};
+  const struct timespec pause = {.tv_sec = 1 << (failures - 1)};
   nanosleep(&pause, NULL);
 }
 
