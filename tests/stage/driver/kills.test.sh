@@ -3,13 +3,13 @@
 . "$ROOT/tests/common/tap.sh"
 make_graph
 
-wait_for() { # wait_for COMMAND...: up to ten seconds
-  for _ in $(seq 200); do "$@" >/dev/null 2>&1 && return 0; sleep 0.05; done
+wait_for() { # wait_for COMMAND...: up to a minute
+  for _ in $(seq 1200); do "$@" >/dev/null 2>&1 && return 0; sleep 0.05; done
   return 1
 }
 started() { grep -qx "$1" runs/g/trace; }
 
-FAKE="elf=sleep20" "$millrace" run g.yaml $fake >output 2>&1 &
+FAKE="elf=sleep90" "$millrace" run g.yaml $fake >output 2>&1 &
 driver=$!
 wait_for started elf
 kill -TERM $driver
@@ -33,7 +33,7 @@ check "no node ran twice" [ ! -s twice ]
 
 # another recipe under the same name while a node is at work
 rm -r runs
-FAKE="tokens=sleep5" "$millrace" run g.yaml $fake >first 2>&1 &
+FAKE="tokens=sleep90" "$millrace" run g.yaml $fake >first 2>&1 &
 first=$!
 wait_for started tokens
 run g.yaml --set elf.steps=99
@@ -44,7 +44,7 @@ wait $first
 
 # kill -9 of the driver alone, then of everything
 rm -r runs
-FAKE="elf=sleep20" setsid "$millrace" run g.yaml $fake >first 2>&1 &
+FAKE="elf=sleep90" setsid "$millrace" run g.yaml $fake >first 2>&1 &
 driver=$!
 wait_for started elf
 kill -9 $driver
