@@ -40,16 +40,24 @@ static enum status open_node(struct comm *node, struct comm *comm, int ranks_per
   return status;
 }
 
+/* Open MPI aligns to 8 bytes only. Segments begin on pages, so all ranks round alike. */
+static struct window_share *aligned(void *memory) {
+  const uintptr_t step = _Alignof(struct window_share);
+  return (struct window_share *)(((uintptr_t)memory + step - 1) / step * step);
+}
+
 static enum status share_memory(struct window *window) {
-  void *own = NULL;
+  const MPI_Aint wanted = (MPI_Aint)(sizeof(struct window_share) + _Alignof(struct window_share));
+  void *memory = NULL;
   MPI_TRY("MPI_Win_allocate_shared",
-          MPI_Win_allocate_shared((MPI_Aint)sizeof(struct window_share), 1, MPI_INFO_NULL,
-                                  window->node.handle, (void *)&own, &window->handle));
+          MPI_Win_allocate_shared(wanted, 1, MPI_INFO_NULL, window->node.handle, (void *)&memory,
+                                  &window->handle));
   for (int r = 0; r < window->node.size; r++) {
     MPI_Aint bytes;
     int unit;
     MPI_TRY("MPI_Win_shared_query",
-            MPI_Win_shared_query(window->handle, r, &bytes, &unit, (void *)&window->shares[r]));
+            MPI_Win_shared_query(window->handle, r, &bytes, &unit, (void *)&memory));
+    window->shares[r] = aligned(memory);
   }
   struct window_share *share = window->shares[window->node.rank];
   atomic_store(&share->filled, 0);
