@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The main job, as `make run` calls it. Environment: OUT the folder of the built programs, NP ranks,
-# CORPUS a text of your own, SET more settings ("elf.steps=2000 cfm.steps=900").
+# CORPUS a text of your own (BOUNDARY says what ends a document in it), SET more settings:
+#   make run CORPUS=novels.txt SET="elf.steps=2000 cfm.steps=900"
 # Running it again goes on where it stopped, or says that there is nothing to do.
 set -eu
 cd "$(dirname "$0")/.."
