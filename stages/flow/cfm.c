@@ -48,6 +48,12 @@ static enum status take_scratch(struct flow *flow, struct cfm *cfm, struct arena
   return STATUS_OK;
 }
 
+/* What the schedule's decisions are made from: the state, or what the network sees of it. */
+static double leverage(const struct flow *flow) {
+  const double seen = (double)flow->options->width / (double)flow->vocab->size;
+  return flow->options->cfm_decoding == DECODING_EMBEDDED && seen < 1 ? seen : 1;
+}
+
 static enum status init(struct flow *flow, struct arena *arena) {
   struct cfm *cfm = arena_take_zeroed(arena, sizeof *cfm);
   const int64_t d = flow->options->width;
@@ -57,7 +63,7 @@ static enum status init(struct flow *flow, struct arena *arena) {
   cfm->square = arena_take_zeroed(arena, (size_t)(d * d) * sizeof(double));
   cfm->tile = arena_take_zeroed(arena, (size_t)(CFM_TILE_ROWS * d) * sizeof(float));
   TRY(take_scratch(flow, cfm, arena));
-  cfm_schedule_init(&cfm->schedule, flow->vocab->size, flow->options->cfm_lambda);
+  cfm_schedule_init(&cfm->schedule, flow->vocab->size, flow->options->cfm_lambda, leverage(flow));
   declare(flow, &cfm->model, flow->params);
   cfm->factor = params_add_matrix(flow->params, d, d, PARAM_ZERO, 0, "embedding.noise_factor");
   cfm->factor->derived = true;

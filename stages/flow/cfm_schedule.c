@@ -76,10 +76,21 @@ static void tabulate(struct cfm_schedule *schedule) {
   for (; i < CFM_SCHEDULE_POINTS; i++) schedule->gamma[i] = 1;
 }
 
-void cfm_schedule_init(struct cfm_schedule *schedule, int64_t vocabulary, double lambda) {
-  *schedule = (struct cfm_schedule){.lambda = lambda, .vocabulary = vocabulary};
+/* The share of signal whose visible ratio to the noise is that of the share `g`. */
+static double beyond(double g, double leverage) {
+  if (g >= 1) return 1;
+  const double ratio = g / (1 - g) / sqrt(leverage);
+  return ratio / (1 + ratio);
+}
+
+void cfm_schedule_init(struct cfm_schedule *schedule, int64_t vocabulary, double lambda,
+                       double leverage) {
+  *schedule =
+      (struct cfm_schedule){.lambda = lambda, .vocabulary = vocabulary, .leverage = leverage};
   schedule->gamma[CFM_SCHEDULE_POINTS] = 1;
   if (lambda > 0) tabulate(schedule);
+  for (int i = 0; i < CFM_SCHEDULE_POINTS && leverage < 1; i++)
+    schedule->gamma[i] = beyond(schedule->gamma[i], leverage);
 }
 
 static double clamp_unit(double t) {

@@ -15,11 +15,16 @@ enum { CFM_SCHEDULE_POINTS = 1024 };
 struct cfm_schedule {
   double lambda;
   int64_t vocabulary;
+  double leverage; /* what of a token's signal power the network can see, in (0, 1] */
   double gamma[CFM_SCHEDULE_POINTS + 1]; /* at t = sin^2(pi i / (2 POINTS)) */
 };
 
-/* Tabulates gamma for a vocabulary of at least 2 (not at all when lambda is 0). Local. */
-void cfm_schedule_init(struct cfm_schedule *schedule, int64_t vocabulary, double lambda);
+/* Tabulates gamma for a vocabulary of at least 2 (not at all when lambda is 0). `leverage` 1 is the
+ * published schedule, of decisions from the state in R^V. The network only sees the state's image
+ * in d < V dimensions, where a token stands out by sqrt(d / V) of the signal-to-noise ratio on
+ * average: leverage d / V gives the schedule of decisions from that image. Local. */
+void cfm_schedule_init(struct cfm_schedule *schedule, int64_t vocabulary, double lambda,
+                       double leverage);
 
 /* alpha(t) and its derivative for t in [0, 1]; alpha(0) = 0, alpha(1) = 1, increasing. Local. */
 double cfm_schedule_alpha(const struct cfm_schedule *schedule, double t);

@@ -36,7 +36,7 @@ static void table_follows_gamma(void **state) {
   (void)state;
   for (int v = 0; v < VOCABULARIES; v += 3) {
     struct cfm_schedule schedule;
-    cfm_schedule_init(&schedule, vocabularies[v], 1);
+    cfm_schedule_init(&schedule, vocabularies[v], 1, 1);
     for (int t = 0; t < TIMES; t++) {
       const double exact = cfm_schedule_gamma(vocabularies[v], times[t]);
       assert_true(fabs(cfm_schedule_alpha(&schedule, times[t]) - exact) < 1e-3);
@@ -49,7 +49,7 @@ static void alpha_rises_from_0_to_1(void **state) {
   const double lambdas[] = {0, .5, .75, 1};
   for (int l = 0; l < 4; l++) {
     struct cfm_schedule schedule;
-    cfm_schedule_init(&schedule, 4096, lambdas[l]);
+    cfm_schedule_init(&schedule, 4096, lambdas[l], l % 2 ? 0.125 : 1);
     assert_true(cfm_schedule_alpha(&schedule, 0) == 0);
     assert_true(cfm_schedule_alpha(&schedule, 1) == 1);
     for (int i = 0; i < 500; i++) {
@@ -64,11 +64,24 @@ static void alpha_rises_from_0_to_1(void **state) {
   }
 }
 
+/* Seen at a quarter of its power, a token needs twice the ratio of signal to noise. */
+static void leverage_scales_the_ratio(void **state) {
+  (void)state;
+  struct cfm_schedule whole, quarter;
+  cfm_schedule_init(&whole, 4096, 1, 1);
+  cfm_schedule_init(&quarter, 4096, 1, 0.25);
+  for (int i = 100; i < 900; i++) {
+    const double a = whole.gamma[i], b = quarter.gamma[i];
+    assert_true(fabs(b / (1 - b) - 2 * a / (1 - a)) < 1e-9 * b / (1 - b));
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(gamma_equals_the_published_table),
       cmocka_unit_test(table_follows_gamma),
       cmocka_unit_test(alpha_rises_from_0_to_1),
+      cmocka_unit_test(leverage_scales_the_ratio),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
