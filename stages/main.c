@@ -9,6 +9,7 @@
 
 #include "sharding/world.h"
 #include "stages/stage_run.h"
+#include "stages/tokenize/tokenize_command.h"
 
 #define STAGE(NAME, function) enum status function(struct stage *stage);
 #include "stages/stages.def"
@@ -97,11 +98,25 @@ static bool asks_for_help(int argc, char **argv) {
   return argc == 1;
 }
 
+/* `millrace-stage tokenize --text ...`: no ranks, no run folder. */
+static int tokenize(int argc, char **argv) {
+  struct text output = {0};
+  const enum status status = tokenize_command(&output, argc, argv);
+  if (status == STATUS_OK)
+    fwrite(output.bytes, 1, output.length, stdout);
+  else
+    report(status);
+  text_free(&output);
+  return error_exit_code(status);
+}
+
 int main(int argc, char **argv) {
   struct comm world = {0};
   struct stage_command command;
   setvbuf(stdout, NULL, _IOLBF, 0);
   if (asks_for_help(argc, argv)) return help(argc, argv);
+  if (strcmp(argv[1], "tokenize") == 0 && tokenize_command_is_meant(argc - 2, argv + 2))
+    return tokenize(argc - 2, argv + 2);
   enum status status = stage_command_parse(&command, argc - 1, argv + 1);
   const bool parsed = status == STATUS_OK;
   if (parsed) status = comm_init(&world, &(struct comm_options){.yield = false});

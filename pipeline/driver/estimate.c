@@ -10,7 +10,7 @@ enum {
   OPEN_FOLDERS = 16,
   TEXT_BYTES_PER_TOKEN = 4, /* English under a vocabulary of some thousand pieces */
   TOKEN_BYTES = 2,
-  BYTE_VOCABULARY = 256,
+  BYTE_VOCABULARY = 258,
   MODEL_VOCABULARY = 32100, /* a SentencePiece model that is not read here: T5's */
   T5_WIDTH = 512,           /* of T5-small's encoder */
   BYTES_PER_PARAMETER = 12, /* master weight and two moments in single precision */
@@ -38,8 +38,21 @@ static uint64_t vocabulary_of(const struct run *run, const struct recipe_node *n
     error_clear();
     return MODEL_VOCABULARY;
   }
-  if (tokens->options.tokenizer == TOKENIZER_BYTE) return BYTE_VOCABULARY;
-  if (tokens->options.tokenizer == TOKENIZER_SENTENCEPIECE) return MODEL_VOCABULARY;
+  switch (tokens->options.tokenizer) {
+  case TOKENIZER_BYTE:
+    return BYTE_VOCABULARY;
+  case TOKENIZER_GPT2:
+    return 50257;
+  case TOKENIZER_CL100K:
+    return 100277;
+  case TOKENIZER_O200K:
+    return 200019;
+  case TOKENIZER_SENTENCEPIECE:
+  case TOKENIZER_T5:
+    return MODEL_VOCABULARY;
+  case TOKENIZER_TRAIN:
+    break;
+  }
   return (uint64_t)tokens->options.vocabulary_size;
 }
 

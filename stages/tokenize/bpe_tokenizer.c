@@ -10,6 +10,7 @@
 #include "stages/tokenize/pretoken.h"
 #include "stages/tokenize/tiktoken.h"
 #include "stages/tokenize/tokenizer_kind.h"
+#include "stages/tokenize/word_batch.h"
 #include "stages/tokenize/word_cache.h"
 
 struct special {
@@ -32,6 +33,7 @@ struct bpe_tokenizer {
   struct tiktoken file;
   struct bpe bpe;
   struct word_cache cache;
+  struct word_batch batch;
   char rules[96];
 };
 
@@ -44,50 +46,61 @@ static enum status encode_new(struct bpe_tokenizer *self, struct tokens *ids, co
 }
 
 static enum status encode_and_keep(struct bpe_tokenizer *self, struct tokens *ids,
-                                   const char *bytes, size_t count, struct word_entry entry) {
+                                   const char *bytes, size_t count) {
   const size_t first = ids->count;
   TRY(encode_new(self, ids, bytes, count));
-  const size_t added = ids->count - first;
-  if (added > entry.room) return STATUS_OK;
-  memcpy(entry.ids, ids->ids + first, added * sizeof *entry.ids);
-  *entry.count = (uint32_t)added;
+  const struct word_pieces pieces = {ids->ids + first, ids->count - first, 0};
+  if (pieces.count <= WORD_SHORT_PIECES && count <= WORD_SHORT_BYTES) {
+    uint64_t key[2];
+    word_cache_key(key, bytes, count, count);
+    word_cache_put(&self->cache, key, pieces);
+  } else if (pieces.count <= WORD_LONG_PIECES && count <= WORD_LONG_BYTES) {
+    word_cache_put_long(&self->cache, bytes, count, pieces);
+  }
   return STATUS_OK;
 }
 
-static enum status encode_short(struct bpe_tokenizer *self, struct tokens *ids, const char *bytes,
-                                size_t count, size_t readable) {
-  uint64_t key[2];
-  word_short_key(key, bytes, count, readable);
-  struct word_short *slot = word_cache_short(&self->cache, key);
-  if (slot->key[0] == key[0] && slot->key[1] == key[1] && slot->count)
-    return tokens_add(ids, slot->ids, slot->count);
-  memcpy(slot->key, key, sizeof key);
-  slot->count = 0;
-  return encode_and_keep(self, ids, bytes, count,
-                         (struct word_entry){&slot->limit, &slot->count, slot->ids, slot->scores,
-                                             WORD_SHORT_PIECES, false});
-}
-
+/* A pre-token that is not among the short ones that are remembered. */
 static enum status encode_longer(struct bpe_tokenizer *self, struct tokens *ids, const char *bytes,
                                  size_t count) {
-  if (count > WORD_LONG_BYTES) return encode_new(self, ids, bytes, count);
-  const struct word_entry entry = word_cache_long(&self->cache, bytes, count);
-  if (entry.found) return tokens_add(ids, entry.ids, *entry.count);
-  return encode_and_keep(self, ids, bytes, count, entry);
+  const struct word_long *known =
+      count <= WORD_LONG_BYTES ? word_cache_find_long(&self->cache, bytes, count) : NULL;
+  if (!known) return encode_and_keep(self, ids, bytes, count);
+  return tokens_add(ids, known->ids, known->count);
+}
+
+static inline enum status encode_short(struct bpe_tokenizer *self, struct tokens *ids,
+                                       const uint64_t key[2], const char *bytes, size_t count) {
+  const struct word_short *known = word_cache_find(&self->cache, key);
+  if (!known) return encode_longer(self, ids, bytes, count);
+  if (ids->capacity - ids->count < WORD_SHORT_PIECES) TRY(tokens_reserve(ids, WORD_SHORT_PIECES));
+  ids->count += word_short_ids(ids->ids + ids->count, known);
+  return STATUS_OK;
+}
+
+static enum status encode_batch(struct bpe_tokenizer *self, struct tokens *ids) {
+  const struct word_batch *batch = &self->batch;
+  for (size_t i = 0; i < batch->count; i++) {
+    if (batch->lengths[i] <= WORD_SHORT_BYTES)
+      TRY(encode_short(self, ids, batch->keys[i], batch->words[i], batch->lengths[i]));
+    else
+      TRY(encode_longer(self, ids, batch->words[i], batch->lengths[i]));
+  }
+  self->batch.count = 0;
+  return STATUS_OK;
 }
 
 static enum status encode(struct tokenizer *tokenizer, struct tokens *ids, const char *bytes,
                           size_t count) {
   struct bpe_tokenizer *self = tokenizer->state;
+  self->batch.count = 0;
   TRY(tokens_reserve(ids, count / 3 + 16));
   for (size_t at = 0, length; at < count; at += length) {
     length = self->family->pretoken(&self->unicode, bytes + at, count - at);
-    if (length <= WORD_SHORT_BYTES)
-      TRY(encode_short(self, ids, bytes + at, length, count - at));
-    else
-      TRY(encode_longer(self, ids, bytes + at, length));
+    word_batch_add(&self->batch, &self->cache, bytes + at, length, count - at);
+    if (self->batch.count == WORD_BATCH_WORDS) TRY(encode_batch(self, ids));
   }
-  return STATUS_OK;
+  return encode_batch(self, ids);
 }
 
 static bool is_special(const struct family *family, int32_t id) {

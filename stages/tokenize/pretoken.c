@@ -2,6 +2,8 @@
 
 #include <stdbool.h>
 
+#include "stages/tokenize/word_scan.h"
+
 enum { LETTER = UNICODE_ANY_LETTER, NUMBER = UNICODE_NUMBER, SPACE = UNICODE_SPACE };
 enum { OTHER = UNICODE_OTHER | UNICODE_MARK }; /* [^\s\p{L}\p{N}] */
 
@@ -76,11 +78,21 @@ static size_t symbols(const struct unicode *unicode, const char *bytes, size_t c
   return at;
 }
 
+/* A word of ASCII letters, with the space before it: the most frequent case of all expressions. 0
+ * when it is something else. */
+static inline size_t plain_word(const char *bytes, size_t count) {
+  const size_t lead = bytes[0] == ' ';
+  const size_t letters = word_scan_letters(bytes + lead, count - lead);
+  return letters && word_scan_is_end(bytes, count, lead + letters) ? lead + letters : 0;
+}
+
 /* --- gpt2: '(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s ------
  */
 
 size_t pretoken_gpt2(const struct unicode *unicode, const char *bytes, size_t count) {
   size_t length;
+  const size_t plain = plain_word(bytes, count);
+  if (plain) return plain;
   const size_t short_form = contraction(bytes, count, false);
   if (short_form) return short_form;
   const size_t lead = bytes[0] == ' ' && count > 1;
@@ -96,6 +108,8 @@ size_t pretoken_gpt2(const struct unicode *unicode, const char *bytes, size_t co
 
 size_t pretoken_cl100k(const struct unicode *unicode, const char *bytes, size_t count) {
   size_t length;
+  const size_t plain = plain_word(bytes, count);
+  if (plain) return plain;
   const size_t short_form = contraction(bytes, count, true);
   if (short_form) return short_form;
   const uint8_t class = unicode_class_at(unicode, bytes, count, &length);
@@ -138,6 +152,16 @@ static size_t begins_capital(const struct unicode *unicode, const char *bytes, s
   return capitals + unicode_run(unicode, SMALL, bytes + capitals, count - capitals);
 }
 
+/* A plain word of small letters, the first one possibly a capital, with a contraction behind it. */
+static inline size_t plain_cased_word(const char *bytes, size_t count) {
+  const size_t lead = bytes[0] == ' ';
+  const size_t capital = count > lead && bytes[lead] >= 'A' && bytes[lead] <= 'Z';
+  const size_t small = word_scan_small(bytes + lead + capital, count - lead - capital);
+  const size_t end = lead + capital + small;
+  if (!small || !word_scan_is_end(bytes, count, end)) return 0;
+  return end + contraction(bytes + end, count - end, true);
+}
+
 /* A word by one of the two rules: with the character before it if possible, else without. */
 static size_t cased_word(const struct unicode *unicode, const char *bytes, size_t count,
                          size_t lead,
@@ -149,6 +173,8 @@ static size_t cased_word(const struct unicode *unicode, const char *bytes, size_
 
 size_t pretoken_o200k(const struct unicode *unicode, const char *bytes, size_t count) {
   size_t length;
+  const size_t plain = plain_cased_word(bytes, count);
+  if (plain) return plain;
   const uint8_t class = unicode_class_at(unicode, bytes, count, &length);
   if (class & NUMBER) return up_to_three_numbers(unicode, bytes, count);
   const size_t lead = class & (LETTER | UNICODE_LINE) ? 0 : length;

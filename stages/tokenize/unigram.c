@@ -5,6 +5,7 @@
  * words are segmented on their own, and remembered; only the running sum of scores joins them
  * (unigram_viterbi.h).
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +14,7 @@
 #include "stages/tokenize/tokenizer_kind.h"
 #include "stages/tokenize/unigram_model.h"
 #include "stages/tokenize/unigram_viterbi.h"
+#include "stages/tokenize/word_batch.h"
 #include "stages/tokenize/word_cache.h"
 #include "stages/tokenize/word_scan.h"
 
@@ -26,130 +28,170 @@ struct unigram {
   struct piece_trie trie;
   struct viterbi viterbi;
   struct word_cache cache;
-  struct text word; /* the word being gathered, the space before it included */
+  float *scores; /* [pieces], owned; as segmentation uses them */
+  float worst;   /* the largest magnitude among them */
+  struct word_batch batch;
+  int32_t pieces[WORD_LONG_PIECES]; /* of the word segmented last */
+  struct text word;                 /* the word being gathered, the space before it included */
   /* of the present document */
   struct tokens *ids; /* borrowed */
-  float sum;          /* of the scores of all pieces so far */
+  size_t first;       /* place of its first id */
+  size_t summed;      /* ids before this place are in `sum` */
+  float sum;          /* of the scores of all pieces, as the library rounds it */
   size_t empty;       /* words of nothing but a space that may turn out to end the document */
   bool behind_space;  /* the normalised text so far ends with a space that was written as one */
   bool unknown;       /* the last piece was the unknown one */
 };
 
-/* Adds pieces to the document; neighbouring unknown characters become one token. */
-static void add_piece(struct unigram *unigram, int32_t id, float score) {
+/* Brings the sum up to date. Words that are remembered are added without it. */
+static void add_up(struct unigram *unigram) {
+  const int32_t *ids = unigram->ids->ids;
+  float sum = unigram->sum;
+  for (size_t i = unigram->summed; i < unigram->ids->count; i++)
+    sum = (float)((double)unigram->scores[ids[i]] + sum);
+  unigram->sum = sum;
+  unigram->summed = unigram->ids->count;
+}
+
+/* Whether the present sum is above -limit: by an estimate, or else exactly. */
+static inline bool is_above(struct unigram *unigram, float limit) {
+  if ((float)(unigram->ids->count - unigram->first + 1) * unigram->worst < limit) return true;
+  add_up(unigram);
+  return -unigram->sum < limit;
+}
+
+/* Adds a piece to the document, where there is room and the sum is up to date; neighbouring unknown
+ * characters become one token. */
+static inline void add_piece(struct unigram *unigram, int32_t id) {
   const bool unknown = id == unigram->model.unknown;
-  unigram->sum = (float)((double)score + unigram->sum);
+  unigram->sum = (float)((double)unigram->scores[id] + unigram->sum);
   if (!(unknown && unigram->unknown)) unigram->ids->ids[unigram->ids->count++] = id;
   unigram->unknown = unknown;
+  unigram->summed = unigram->ids->count;
 }
 
-/* The pieces of the last run, in order, appended to the document. */
-static void add_run(struct unigram *unigram, size_t bytes, size_t pieces) {
-  struct viterbi_step *steps = unigram->viterbi.steps;
-  size_t ends = bytes;
-  /* turn the chain of ends around, in place: length becomes the way forward */
-  for (int32_t next = 0; ends > 0;) {
-    const int32_t length = steps[ends].length;
-    steps[ends].length = next;
+/* Turns the chain of ends around, in place: length becomes the way forward. */
+static void turn_around(struct viterbi_step *steps, size_t end) {
+  int32_t next = 0;
+  while (end > 0) {
+    const int32_t length = steps[end].length;
+    steps[end].length = next;
     next = length;
-    ends -= (size_t)length;
-    if (ends == 0) steps[0].length = next;
+    end -= (size_t)length;
   }
-  for (size_t at = (size_t)steps[0].length; pieces > 0; at += (size_t)steps[at].length, pieces--)
-    add_piece(unigram, steps[at].id, unigram_model_score(&unigram->model, steps[at].id));
+  steps[0].length = next;
 }
 
-/* Segments the word in unigram->word and adds its pieces. */
-static enum status add_segmented(struct unigram *unigram, struct viterbi_result *result) {
-  TRY(viterbi_run(&unigram->viterbi, unigram->word.bytes, unigram->word.length, unigram->sum,
-                  result));
+/* Segments a word, with its space before it, and adds its pieces. The first WORD_LONG_PIECES are
+ * noted in unigram->pieces. */
+static enum status add_segmented(struct unigram *unigram, const char *word, size_t count,
+                                 struct viterbi_result *result) {
+  add_up(unigram);
+  TRY(viterbi_run(&unigram->viterbi, word, count, unigram->sum, result));
   TRY(tokens_reserve(unigram->ids, result->count));
-  add_run(unigram, unigram->word.length, result->count);
+  const struct viterbi_step *steps = unigram->viterbi.steps;
+  turn_around(unigram->viterbi.steps, count);
+  size_t at = (size_t)steps[0].length;
+  for (size_t i = 0; i < result->count; i++) {
+    add_piece(unigram, steps[at].id);
+    if (i < WORD_LONG_PIECES) unigram->pieces[i] = steps[at].id;
+    at += (size_t)steps[at].length;
+  }
   return STATUS_OK;
 }
 
 /* Puts a word that is not there yet behind a space into unigram->word. */
 static enum status gather(struct unigram *unigram, const char *word, size_t count) {
-  if (count && word == unigram->word.bytes + SPACE_BYTES) return STATUS_OK;
+  if (word == unigram->word.bytes + SPACE_BYTES) return STATUS_OK;
   text_clear(&unigram->word);
   TRY(text_add_bytes(&unigram->word, space, SPACE_BYTES));
   return text_add_bytes(&unigram->word, word, count);
 }
 
-/* Segments a word and keeps the result in its slot, if it is one that holds for later. */
-static enum status add_new(struct unigram *unigram, const char *word, size_t count,
-                           struct word_entry entry) {
+static bool has_unknown(const struct unigram *unigram, size_t pieces) {
+  for (size_t i = 0; i < pieces; i++)
+    if (unigram->pieces[i] == unigram->model.unknown) return true;
+  return false;
+}
+
+/* Segments a word and remembers the result, if it is one that holds for later. */
+static enum status add_new(struct unigram *unigram, const char *word, size_t count) {
   struct viterbi_result result;
+  add_up(unigram);
   const double before = unigram->sum;
-  const size_t first = unigram->ids->count;
   TRY(gather(unigram, word, count));
-  TRY(add_segmented(unigram, &result));
-  const size_t added = unigram->ids->count - first;
-  if (entry.found || added != result.count || added > entry.room || result.limit <= -before)
+  TRY(add_segmented(unigram, unigram->word.bytes, unigram->word.length, &result));
+  const bool holds = result.limit > -before && result.count <= WORD_LONG_PIECES;
+  if (!holds || count > WORD_LONG_BYTES) return STATUS_OK;
+  const struct word_pieces pieces = {unigram->pieces, result.count,
+                                     (float)(result.limit * (1 - 0x1p-20))};
+  const char *content = unigram->word.bytes + SPACE_BYTES;
+  if (count > WORD_SHORT_BYTES || result.count > WORD_SHORT_PIECES ||
+      has_unknown(unigram, result.count)) {
+    word_cache_put_long(&unigram->cache, content, count, pieces);
     return STATUS_OK;
-  for (size_t i = 0; i < added; i++) {
-    entry.ids[i] = unigram->ids->ids[first + i];
-    entry.scores[i] = unigram_model_score(&unigram->model, entry.ids[i]);
   }
-  *entry.limit = (float)(result.limit * (1 - 0x1p-20)); /* rounded towards safety */
-  *entry.count = (uint32_t)added;
-  return STATUS_OK;
-}
-
-static enum status add_known(struct unigram *unigram, const struct word_entry *entry) {
-  TRY(tokens_reserve(unigram->ids, *entry->count));
-  for (uint32_t i = 0; i < *entry->count; i++) add_piece(unigram, entry->ids[i], entry->scores[i]);
-  return STATUS_OK;
-}
-
-static enum status add_short(struct unigram *unigram, const char *word, size_t count,
-                             size_t readable) {
   uint64_t key[2];
-  word_short_key(key, word, count, readable);
-  struct word_short *slot = word_cache_short(&unigram->cache, key);
-  const bool found = slot->key[0] == key[0] && slot->key[1] == key[1] && slot->count;
-  const struct word_entry entry = {&slot->limit, &slot->count,      slot->ids,
-                                   slot->scores, WORD_SHORT_PIECES, found};
-  if (found && -unigram->sum < slot->limit) return add_known(unigram, &entry);
-  if (!found) {
-    memcpy(slot->key, key, sizeof key);
-    slot->count = 0;
-  }
-  return add_new(unigram, word, count, entry);
+  word_cache_key(key, content, count, count);
+  word_cache_put(&unigram->cache, key, pieces);
+  return STATUS_OK;
 }
 
+/* A word that is not among the short ones that are remembered. */
 static enum status add_longer(struct unigram *unigram, const char *word, size_t count) {
-  struct viterbi_result result;
-  if (count > WORD_LONG_BYTES) {
-    TRY(gather(unigram, word, count));
-    return add_segmented(unigram, &result);
-  }
-  const struct word_entry entry = word_cache_long(&unigram->cache, word, count);
-  if (entry.found && -unigram->sum < *entry.limit) return add_known(unigram, &entry);
-  return add_new(unigram, word, count, entry);
+  const struct word_long *known =
+      count <= WORD_LONG_BYTES ? word_cache_find_long(&unigram->cache, word, count) : NULL;
+  if (!known || !is_above(unigram, known->limit)) return add_new(unigram, word, count);
+  TRY(tokens_reserve(unigram->ids, known->count));
+  add_up(unigram);
+  for (uint32_t i = 0; i < known->count; i++) add_piece(unigram, known->ids[i]);
+  return STATUS_OK;
 }
 
 /* Words of nothing but a space that turned out not to end the document. */
 static enum status add_empty_words(struct unigram *unigram) {
   struct viterbi_result result;
-  for (; unigram->empty; unigram->empty--) {
-    TRY(viterbi_run(&unigram->viterbi, space, SPACE_BYTES, unigram->sum, &result));
-    TRY(tokens_reserve(unigram->ids, result.count));
-    add_run(unigram, SPACE_BYTES, result.count);
+  for (; unigram->empty; unigram->empty--) TRY(add_segmented(unigram, space, SPACE_BYTES, &result));
+  return STATUS_OK;
+}
+
+static inline enum status add_short(struct unigram *unigram, const uint64_t key[2],
+                                    const char *word, size_t count) {
+  const struct word_short *known = word_cache_find(&unigram->cache, key);
+  if (!known || !is_above(unigram, known->limit)) return add_longer(unigram, word, count);
+  if (unigram->ids->capacity - unigram->ids->count < WORD_SHORT_PIECES)
+    TRY(tokens_reserve(unigram->ids, WORD_SHORT_PIECES));
+  unigram->ids->count += word_short_ids(unigram->ids->ids + unigram->ids->count, known);
+  unigram->unknown = false;
+  return STATUS_OK;
+}
+
+/* Adds the words that were found but not yet looked up. */
+static enum status add_batch(struct unigram *unigram) {
+  const struct word_batch *batch = &unigram->batch;
+  const size_t words = batch->count;
+  unigram->batch.count = 0;
+  if (words && unigram->empty) TRY(add_empty_words(unigram));
+  for (size_t i = 0; i < words; i++) {
+    if (batch->lengths[i] <= WORD_SHORT_BYTES)
+      TRY(add_short(unigram, batch->keys[i], batch->words[i], batch->lengths[i]));
+    else
+      TRY(add_longer(unigram, batch->words[i], batch->lengths[i]));
   }
   return STATUS_OK;
 }
 
-/* Ends a word. `readable` bytes may be read from it on. */
-static inline enum status add_word(struct unigram *unigram, const char *word, size_t count,
-                                   size_t readable) {
+/* Ends a word that was gathered, when no batch is waiting. */
+static enum status add_word(struct unigram *unigram, const char *word, size_t count) {
+  uint64_t key[2];
   if (!count) {
     unigram->empty++;
     return STATUS_OK;
   }
   if (unigram->empty) TRY(add_empty_words(unigram));
-  if (count <= WORD_SHORT_BYTES) return add_short(unigram, word, count, readable);
-  return add_longer(unigram, word, count);
+  if (count > WORD_SHORT_BYTES) return add_longer(unigram, word, count);
+  word_cache_key(key, word, count, count);
+  return add_short(unigram, key, word, count);
 }
 
 static enum status begin_word(struct unigram *unigram) {
@@ -159,7 +201,7 @@ static enum status begin_word(struct unigram *unigram) {
 
 static enum status end_word(struct unigram *unigram) {
   const size_t count = unigram->word.length - SPACE_BYTES;
-  TRY(add_word(unigram, unigram->word.bytes + SPACE_BYTES, count, count));
+  TRY(add_word(unigram, unigram->word.bytes + SPACE_BYTES, count));
   return begin_word(unigram);
 }
 
@@ -189,6 +231,7 @@ static inline bool stands_alone(const char *bytes, size_t at, size_t count) {
 static enum status take_slowly(struct unigram *unigram, const char *bytes, size_t count,
                                size_t *at) {
   size_t length, result_count;
+  TRY(add_batch(unigram));
   TRY(begin_word(unigram));
   do {
     const char *result =
@@ -213,22 +256,24 @@ static inline enum status take_next(struct unigram *unigram, const char *bytes, 
                                       stands_alone(bytes, end, count));
   if (!run || !whole || !unigram->charsmap.printable_plain)
     return take_slowly(unigram, bytes, count, at);
-  TRY(add_word(unigram, bytes + *at, run, count - *at));
+  word_batch_add(&unigram->batch, &unigram->cache, bytes + *at, run, count - *at);
   *at = end + 1;
-  return STATUS_OK;
+  return unigram->batch.count < WORD_BATCH_WORDS ? STATUS_OK : add_batch(unigram);
 }
 
 static enum status encode(struct tokenizer *tokenizer, struct tokens *ids, const char *bytes,
                           size_t count) {
   struct unigram *unigram = tokenizer->state;
   unigram->ids = ids;
+  unigram->first = unigram->summed = ids->count;
   unigram->sum = 0;
   unigram->empty = 0;
+  unigram->batch.count = 0;
   unigram->behind_space = true;
   unigram->unknown = false;
   TRY(tokens_reserve(ids, count / 4 + 16));
   for (size_t at = 0; at < count;) TRY(take_next(unigram, bytes, count, &at));
-  return STATUS_OK;
+  return add_batch(unigram);
 }
 
 static enum status decode(const struct tokenizer *tokenizer, struct text *text, const int32_t *ids,
@@ -247,6 +292,7 @@ static void close_unigram(void *state) {
   viterbi_free(&unigram->viterbi);
   word_cache_close(&unigram->cache);
   text_free(&unigram->word);
+  free(unigram->scores);
   free(unigram);
 }
 
@@ -275,6 +321,12 @@ static enum status open_tables(struct unigram *unigram) {
   TRY(build_trie(unigram));
   unigram->viterbi = (struct viterbi){
       .trie = &unigram->trie, .unknown = model->unknown, .unknown_score = model->unknown_score};
+  unigram->scores = malloc((size_t)model->piece_count * sizeof *unigram->scores);
+  CHECK(unigram->scores, STATUS_ENVIRONMENT, "out of memory: scores of pieces");
+  for (int32_t i = 0; i < model->piece_count; i++) {
+    unigram->scores[i] = i == model->unknown ? model->unknown_score : model->pieces[i].score;
+    unigram->worst = fmaxf(unigram->worst, fabsf(unigram->scores[i]) * 1.001F); /* rounding */
+  }
   return word_cache_open(&unigram->cache);
 }
 

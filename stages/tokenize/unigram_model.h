@@ -43,11 +43,6 @@ struct unigram_model {
 enum status unigram_model_parse(struct unigram_model *model, const char *bytes, size_t count);
 void unigram_model_free(struct unigram_model *model);
 
-/* The score of a piece as segmentation uses it. Local. */
-static inline float unigram_model_score(const struct unigram_model *model, int32_t id) {
-  return id == model->unknown ? model->unknown_score : model->pieces[id].score;
-}
-
 /* Why our own path does not cover this model, or NULL when it does. Borrowed. Local. */
 const char *unigram_model_uncovered(const struct unigram_model *model);
 

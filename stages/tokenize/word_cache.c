@@ -2,35 +2,61 @@
 
 #include <stdlib.h>
 
-#include "pipeline/base/hash.h"
-
-_Static_assert(WORD_SHORT_SLOTS == 1 << (64 - 49), "word_cache_short takes the 15 highest bits");
-_Static_assert(sizeof(struct word_short) == 64, "one cache line");
+_Static_assert(sizeof(struct word_bucket) == 64, "one cache line");
 
 enum status word_cache_open(struct word_cache *cache) {
-  cache->short_words = calloc(WORD_SHORT_SLOTS, sizeof *cache->short_words);
-  cache->long_words = calloc(WORD_LONG_SLOTS, sizeof *cache->long_words);
-  CHECK(cache->short_words && cache->long_words, STATUS_ENVIRONMENT,
-        "out of memory: a cache of words");
+  const size_t bytes = sizeof *cache->buckets << WORD_SHORT_BITS;
+  cache->buckets = aligned_alloc(sizeof *cache->buckets, bytes);
+  cache->long_words = calloc((size_t)1 << WORD_LONG_BITS, sizeof *cache->long_words);
+  CHECK(cache->buckets && cache->long_words, STATUS_ENVIRONMENT, "out of memory: a cache of words");
+  memset(cache->buckets, 0, bytes);
   return STATUS_OK;
 }
 
 void word_cache_close(struct word_cache *cache) {
-  free(cache->short_words);
+  free(cache->buckets);
   free(cache->long_words);
   *cache = (struct word_cache){0};
 }
 
-struct word_entry word_cache_long(const struct word_cache *cache, const char *word, size_t count) {
-  uint64_t key[6] = {0};
+void word_cache_put(struct word_cache *cache, const uint64_t key[2], struct word_pieces pieces) {
+  struct word_short *words = word_cache_bucket(cache, key)->words;
+  uint64_t ids = 0;
+  for (size_t i = pieces.count; i > 0; i--) {
+    if (pieces.ids[i - 1] >> WORD_ID_BITS) return;
+    ids = ids << WORD_ID_BITS | (uint64_t)pieces.ids[i - 1];
+  }
+  if (words[0].key[0] != key[0] || words[0].key[1] != key[1]) words[1] = words[0];
+  words[0] = (struct word_short){
+      .key = {key[0], key[1]}, .ids = ids, .limit = pieces.limit, .count = (uint32_t)pieces.count};
+}
+
+static struct word_long *long_slot(const struct word_cache *cache, uint64_t key[6],
+                                   const char *word, size_t count) {
+  uint64_t mixed = count;
+  memset(key, 0, 6 * sizeof *key);
   memcpy(key, word, count);
   key[5] |= (uint64_t)count << 56;
-  struct word_long *slot = &cache->long_words[hash_bytes(key, sizeof key) % WORD_LONG_SLOTS];
-  const bool found = memcmp(slot->key, key, sizeof key) == 0;
-  if (!found) {
-    memcpy(slot->key, key, sizeof key);
-    slot->count = 0;
+  for (int i = 0; i < 6; i++) {
+    mixed = (mixed ^ key[i]) * 0x9e3779b97f4a7c15u;
+    mixed ^= mixed >> 29;
   }
-  return (struct word_entry){&slot->limit, &slot->count,     slot->ids,
-                             slot->scores, WORD_LONG_PIECES, found && slot->count};
+  return &cache->long_words[mixed >> (64 - WORD_LONG_BITS)];
+}
+
+const struct word_long *word_cache_find_long(const struct word_cache *cache, const char *word,
+                                             size_t count) {
+  uint64_t key[6];
+  const struct word_long *slot = long_slot(cache, key, word, count);
+  return memcmp(slot->key, key, sizeof key) == 0 ? slot : NULL;
+}
+
+void word_cache_put_long(struct word_cache *cache, const char *word, size_t count,
+                         struct word_pieces pieces) {
+  uint64_t key[6];
+  struct word_long *slot = long_slot(cache, key, word, count);
+  memcpy(slot->key, key, sizeof key);
+  memcpy(slot->ids, pieces.ids, pieces.count * sizeof *pieces.ids);
+  slot->count = (uint32_t)pieces.count;
+  slot->limit = pieces.limit;
 }

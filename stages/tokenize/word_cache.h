@@ -1,6 +1,6 @@
-/* Remembers the pieces of words. Two tables by the length of the word; an entry gives way to the
- * next word that falls on its slot, so that memory is fixed. What is remembered never changes a
- * result.
+/* Remembers the pieces of words: short words of up to three pieces in buckets of one cache line,
+ * all others in a second table. Entries give way to new ones, so that memory is fixed. What is
+ * remembered never changes a result.
  */
 #ifndef STAGES_TOKENIZE_WORD_CACHE_H
 #define STAGES_TOKENIZE_WORD_CACHE_H
@@ -12,16 +12,19 @@
 
 #include "pipeline/base/error.h"
 
-enum { WORD_SHORT_BYTES = 15, WORD_SHORT_PIECES = 4, WORD_SHORT_SLOTS = 1 << 15 };
-enum { WORD_LONG_BYTES = 47, WORD_LONG_PIECES = 16, WORD_LONG_SLOTS = 1 << 12 };
+enum { WORD_SHORT_BYTES = 15, WORD_SHORT_PIECES = 3, WORD_SHORT_BITS = 15 };
+enum { WORD_ID_BITS = 21 }; /* words with larger ids are not remembered */
+enum { WORD_LONG_BYTES = 47, WORD_LONG_PIECES = 16, WORD_LONG_BITS = 14 };
 
 struct word_short {
-  uint64_t key[2]; /* the word, zeros, and its length in the last byte */
+  uint64_t key[2]; /* the word, zeros, and its length in the last byte; 0: empty */
+  uint64_t ids;    /* WORD_ID_BITS each, the first one lowest */
   float limit;     /* as viterbi_result.limit */
   uint32_t count;
-  int32_t ids[WORD_SHORT_PIECES];
-  float scores[WORD_SHORT_PIECES];
-  uint64_t unused;
+};
+
+struct word_bucket {
+  struct word_short words[2]; /* the newer one first */
 };
 
 struct word_long {
@@ -29,22 +32,18 @@ struct word_long {
   float limit;
   uint32_t count;
   int32_t ids[WORD_LONG_PIECES];
-  float scores[WORD_LONG_PIECES];
 };
 
 struct word_cache {
-  struct word_short *short_words; /* owned */
-  struct word_long *long_words;   /* owned */
+  struct word_bucket *buckets;  /* owned */
+  struct word_long *long_words; /* owned */
 };
 
-/* What a lookup gives: where the pieces are, or are to be put. */
-struct word_entry {
-  float *limit;
-  uint32_t *count;
-  int32_t *ids;
-  float *scores;
-  size_t room; /* pieces that fit */
-  bool found;
+/* A result to remember. */
+struct word_pieces {
+  const int32_t *ids; /* borrowed */
+  size_t count;
+  float limit;
 };
 
 /* Makes empty tables. Local. ENVIRONMENT when memory is out. */
@@ -53,7 +52,7 @@ void word_cache_close(struct word_cache *cache);
 
 /* The key of a word of at most WORD_SHORT_BYTES bytes. `readable` bytes may be read from `word` on.
  * Local. */
-static inline void word_short_key(uint64_t key[2], const char *word, size_t count,
+static inline void word_cache_key(uint64_t key[2], const char *word, size_t count,
                                   size_t readable) {
   if (readable >= 16) {
     const unsigned low = count < 8 ? (unsigned)count : 8, high = (unsigned)count - low;
@@ -67,16 +66,39 @@ static inline void word_short_key(uint64_t key[2], const char *word, size_t coun
   key[1] |= (uint64_t)count << 56;
 }
 
-/* The slot of a short word. It holds the word when both halves of the key are equal. Local. */
-static inline struct word_short *word_cache_short(const struct word_cache *cache,
-                                                  const uint64_t key[2]) {
+static inline struct word_bucket *word_cache_bucket(const struct word_cache *cache,
+                                                    const uint64_t key[2]) {
   uint64_t mixed = (key[0] ^ (key[1] * 0x9e3779b97f4a7c15u)) * 0xd6e8feb86659fd93u;
   mixed ^= mixed >> 32;
-  return &cache->short_words[(mixed * 0xd6e8feb86659fd93u) >> 49];
+  return &cache->buckets[(mixed * 0xd6e8feb86659fd93u) >> (64 - WORD_SHORT_BITS)];
 }
 
-/* The slot of a longer word of at most WORD_LONG_BYTES bytes; what is not found is emptied and
- * given the word's key. Local. */
-struct word_entry word_cache_long(const struct word_cache *cache, const char *word, size_t count);
+/* What is remembered of a short word, or NULL. Borrowed until the next put. Local. */
+static inline const struct word_short *word_cache_find(const struct word_cache *cache,
+                                                       const uint64_t key[2]) {
+  const struct word_short *words = word_cache_bucket(cache, key)->words;
+  if (words[0].key[0] == key[0] && words[0].key[1] == key[1]) return &words[0];
+  if (words[1].key[0] == key[0] && words[1].key[1] == key[1]) return &words[1];
+  return NULL;
+}
+
+/* Writes the ids of a short word to `ids`, which has room for WORD_SHORT_PIECES; returns how many
+ * count. Local. */
+static inline size_t word_short_ids(int32_t *ids, const struct word_short *known) {
+  const uint64_t mask = ((uint64_t)1 << WORD_ID_BITS) - 1;
+  ids[0] = (int32_t)(known->ids & mask);
+  ids[1] = (int32_t)(known->ids >> WORD_ID_BITS & mask);
+  ids[2] = (int32_t)(known->ids >> (2 * WORD_ID_BITS));
+  return known->count;
+}
+
+/* Remembers a short word of at most WORD_SHORT_PIECES pieces. Local. */
+void word_cache_put(struct word_cache *cache, const uint64_t key[2], struct word_pieces pieces);
+
+/* As find and put, for any word of at most WORD_LONG_BYTES bytes and WORD_LONG_PIECES pieces. */
+const struct word_long *word_cache_find_long(const struct word_cache *cache, const char *word,
+                                             size_t count);
+void word_cache_put_long(struct word_cache *cache, const char *word, size_t count,
+                         struct word_pieces pieces);
 
 #endif
