@@ -119,11 +119,37 @@ static enum status read_pieces(struct place *place, int64_t row, void *out,
   return STATUS_OK;
 }
 
+/* The rows of a fixed column that share a block with the row at `place`. */
+static struct blocks_range rows_at_risk(const struct place *place) {
+  const struct safetensors *file = &place->shard->file;
+  const uint64_t width = (uint64_t)place->elements * dtype_bytes(place->column->dtype);
+  const uint64_t begin = file->header_bytes + place->tensor->offset;
+  const uint64_t first = begin + place->offset, last = first + width - 1;
+  const struct blocks_range before = source_block(&file->source, first);
+  const struct blocks_range after = source_block(&file->source, last);
+  const uint64_t from = before.offset > begin ? before.offset - begin : 0;
+  uint64_t to = after.offset + after.bytes - begin;
+  if (to > place->tensor->bytes) to = place->tensor->bytes;
+  const uint64_t row = from / width;
+  return (struct blocks_range){.offset = (uint64_t)place->shard->first_row + row,
+                               .bytes = (to + width - 1) / width - row};
+}
+
+/* What is damaged, and which rows are lost with it (R-DAT-4). */
+static enum status explain(const struct place *place, int64_t row) {
+  if (!place->tensor || place->column->ragged || !place->elements)
+    FAIL(STATUS_DAMAGED, "%s (while reading row %" PRId64 " of column '%s')", error_message(), row,
+         place->column->name);
+  const struct blocks_range rows = rows_at_risk(place);
+  FAIL(STATUS_DAMAGED,
+       "%s (while reading row %" PRId64 " of column '%s'; rows %" PRIu64 " to %" PRIu64
+       " are stored there)",
+       error_message(), row, place->column->name, rows.offset, rows.offset + rows.bytes - 1);
+}
+
 static enum status read_row(struct place *place, int64_t row, void *out, deliver *deliver_piece) {
   const enum status status = read_pieces(place, row, out, deliver_piece);
-  CHECK(status != STATUS_DAMAGED, status, "%s (while reading row %" PRId64 " of column '%s')",
-        error_message(), row, place->column->name);
-  return status;
+  return status == STATUS_DAMAGED ? explain(place, row) : status;
 }
 
 enum status store_read(const struct store_column *column, struct source_cache *cache, int64_t row,

@@ -137,6 +137,14 @@ static int64_t block_at(const struct source *source, uint64_t offset, uint64_t *
   return index;
 }
 
+struct blocks_range source_block(const struct source *source, uint64_t offset) {
+  struct blocks_range range;
+  const int64_t index = block_at(source, offset, &range.offset);
+  range.bytes = source->seekable ? source->table.frames[index].content_bytes
+                                 : blocks_range(&source->blocks, index).bytes;
+  return range;
+}
+
 enum status source_read(const struct source *source, struct source_cache *cache, void *out,
                         uint64_t offset, uint64_t bytes) {
   CHECK(offset <= source->content_bytes && bytes <= source->content_bytes - offset, STATUS_DAMAGED,

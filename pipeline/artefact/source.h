@@ -50,6 +50,10 @@ void source_close(struct source *source);
 enum status source_read(const struct source *source, struct source_cache *cache, void *out,
                         uint64_t offset, uint64_t bytes);
 
+/* The range of content of the block that holds byte `offset` of a seekable or hashed source: what
+ * is lost when the block is damaged. Local. */
+struct blocks_range source_block(const struct source *source, uint64_t offset);
+
 void source_cache_free(struct source_cache *cache);
 
 #endif
