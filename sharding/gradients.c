@@ -5,12 +5,6 @@
 
 #include "sharding/gradients_state.h"
 
-enum { PADDING = 16 }; /* floats: tensors begin on cache lines */
-
-static int64_t padded(int64_t count) {
-  return (count + PADDING - 1) / PADDING * PADDING;
-}
-
 static int kind_of(const struct gradients_tensor *tensor) {
   return tensor->vocab ? GRADIENTS_SLICED : GRADIENTS_REPLICATED;
 }
@@ -25,7 +19,7 @@ static struct gradients_kind plan_kind(struct grid *grid, int kind,
                                 .depth = 1,
                                 .axis = sliced ? &grid->across : grid->world};
   for (int64_t i = 0; i < count; i++)
-    if (kind_of(&tensors[i]) == kind) plan.total += padded(tensors[i].count);
+    if (kind_of(&tensors[i]) == kind) plan.total += gradients_padded(tensors[i].count);
   if (!grid->canonical) return plan;
   if (steps == 1)
     plan.leaves = plan.members;
@@ -74,7 +68,7 @@ enum status gradients_init(struct gradients **gradients, struct grid *grid, cons
         .states = arena_take_zeroed(arena, (size_t)plan.kinds[kind].members * sizeof(*slot.states)),
     };
     if (plan.slots) plan.slots[i] = slot;
-    used[kind] += padded(tensors[i].count);
+    used[kind] += gradients_padded(tensors[i].count);
     plan.units += units_of(&tensors[i]);
   }
   plan.unit_squares = arena_take(arena, (size_t)plan.units * sizeof *plan.unit_squares);
@@ -181,7 +175,9 @@ enum status gradients_done(struct gradients *gradients, int64_t tensor, int64_t 
     give(gradients, slot, 0, slot->count, leaf_at(gradients, slot, member));
   slot->states[member] = GRADIENTS_CLOSED;
   slot->done++;
-  return STATUS_OK;
+  const bool last = gradients->micro_step == grid_micro_steps(gradients->grid) - 1;
+  if (!last || slot->done < gradients_kind_of(gradients, slot)->members) return STATUS_OK;
+  return gradients_ready(gradients, slot);
 }
 
 enum status gradients_end(struct gradients *gradients) {

@@ -10,13 +10,14 @@ enum { GRADIENTS_REPLICATED, GRADIENTS_SLICED, GRADIENTS_KINDS };
 /* The tensors of one kind lie side by side in every level, so that a run of them is exchanged as
  * one array. */
 struct gradients_kind {
-  int64_t total;     /* elements of a level */
-  int64_t members;   /* contributors in a micro step */
-  int64_t stacks;    /* stacks of levels, each the subtree of one member, or one for all */
-  int64_t leaves;    /* of each stack */
-  int64_t depth;     /* levels of each stack */
-  float *levels;     /* [stacks][depth][total] */
-  struct comm *axis; /* the ranks that hold the same elements */
+  int64_t total;      /* elements of a level */
+  int64_t members;    /* contributors in a micro step */
+  int64_t stacks;     /* stacks of levels, each the subtree of one member, or one for all */
+  int64_t leaves;     /* of each stack */
+  int64_t depth;      /* levels of each stack */
+  float *levels;      /* [stacks][depth][total] */
+  struct comm *axis;  /* the ranks that hold the same elements */
+  struct split ready; /* complete elements that wait for their exchange to start */
 };
 
 enum gradients_state { GRADIENTS_CLOSED, GRADIENTS_OPEN, GRADIENTS_GIVEN };
@@ -43,13 +44,19 @@ struct gradients {
   double *unit_squares;         /* a replicated tensor is one unit, a sliced one a unit per slice */
 };
 
+enum { GRADIENTS_PADDING = 16 }; /* floats: tensors begin on cache lines */
+
+static inline int64_t gradients_padded(int64_t count) {
+  return (count + GRADIENTS_PADDING - 1) / GRADIENTS_PADDING * GRADIENTS_PADDING;
+}
+
 static inline struct gradients_kind *gradients_kind_of(struct gradients *gradients,
                                                        const struct gradients_slot *slot) {
   return &gradients->kinds[slot->kind];
 }
 
-/* The sum over the members of a group of the stacks of elements [first, first + count) of the
- * sliced tensors, left in the first stack. Local. */
-void gradients_join_stacks(struct gradients *gradients, int64_t first, int64_t count);
+/* Called when a tensor is complete on this rank: starts the exchange once enough elements are.
+ * Collective over the kind's axis. */
+enum status gradients_ready(struct gradients *gradients, const struct gradients_slot *slot);
 
 #endif

@@ -1,9 +1,12 @@
-/* Sums through memory that the ranks of a node share: each rank copies its array in, piece by
- * piece, adds one part of each piece over all ranks of the node, and copies the other parts out.
- * Over several nodes the ranks with the same place add their part by messages in between. The order
- * of adding is that of comm_tree_sum, and so are the bits.
+/* Sums through memory that the ranks of a node share. An array goes through in pieces: each rank
+ * copies its piece in, adds one part of it over all ranks of the node, and copies the other parts
+ * out. Over several nodes the ranks with the same place add their part by messages in between. The
+ * order of adding is that of comm_tree_sum, and so are the bits.
  *
- * The memory is anonymous to the file system (an MPI shared window): nothing is left after a crash.
+ * Arrays may be queued and helped along while other work goes on: a rank that is ahead does not
+ * wait for the others before the slots are full.
+ *
+ * The memory is an MPI shared window: nothing of it is left after a crash.
  */
 #ifndef SHARDING_WINDOW_H
 #define SHARDING_WINDOW_H
@@ -13,21 +16,42 @@
 
 #include "sharding/comm.h"
 
-enum { WINDOW_SLOT_BYTES = 512 << 10, WINDOW_SLOTS = 2, WINDOW_RANKS_MAX = 256 };
+enum {
+  WINDOW_SLOT_BYTES = 256 << 10, /* one piece */
+  WINDOW_SLOTS = 8,
+  WINDOW_RANKS_MAX = 256,
+  WINDOW_RANGES = 256 /* arrays that may be queued */
+};
 
-/* What each rank shares: two counters and its slots. */
+/* What each rank shares: how many pieces it is done with, and its slots. */
 struct window_share {
-  _Alignas(64) _Atomic int64_t filled; /* pieces this rank has copied in */
-  _Alignas(64) _Atomic int64_t summed; /* pieces of which this rank's part is added up */
+  _Alignas(64) _Atomic int64_t filled; /* copied in */
+  _Alignas(64) _Atomic int64_t summed; /* this rank's part is added up */
+  _Alignas(64) _Atomic int64_t copied; /* copied out */
   _Alignas(64) unsigned char slots[WINDOW_SLOTS][WINDOW_SLOT_BYTES];
+};
+
+struct window_range {
+  char *values; /* borrowed */
+  int64_t count;
+  enum dtype dtype;
+};
+
+/* The next piece to fill, to sum or to copy out. */
+struct window_cursor {
+  int64_t range;  /* number of the queued array */
+  int64_t offset; /* elements of it that are done */
+  int64_t pieces; /* done so far */
 };
 
 struct window {
   struct comm node;  /* the ranks that share memory */
   struct comm peers; /* the ranks with the same place in their node */
   MPI_Win handle;
-  int64_t pieces; /* summed so far */
   bool yields;
+  int64_t queued; /* arrays so far */
+  struct window_range ranges[WINDOW_RANGES];
+  struct window_cursor fill, sum, copy;
   struct window_share *shares[WINDOW_RANKS_MAX]; /* of each rank of the node */
   struct arena memory;                           /* owned; holds this struct */
 };
@@ -42,7 +66,23 @@ enum status window_open(struct comm *comm, int ranks_per_node);
 void window_close(struct window *window);
 
 /* values[i] = the sum over all ranks of the communicator that the window was opened for. F32 or
- * F64. Collective. */
+ * F64. Finishes what was queued before. Collective. */
 enum status window_sum(struct window *window, void *values, int64_t count, enum dtype dtype);
+
+/* Whether no messages between nodes are needed, so that window_start and window_poll never wait for
+ * other ranks but when the queue is full. Local. */
+static inline bool window_is_local(const struct window *window) {
+  return window->peers.size == 1;
+}
+
+/* Queues an array, which belongs to the window until window_finish; every rank queues the same
+ * arrays in the same order. Collective. */
+enum status window_start(struct window *window, void *values, int64_t count, enum dtype dtype);
+
+/* Does what can be done without waiting for other ranks. Local. */
+enum status window_poll(struct window *window);
+
+/* Ends everything that was queued. Collective. */
+enum status window_finish(struct window *window);
 
 #endif

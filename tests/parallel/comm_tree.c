@@ -98,6 +98,29 @@ static void windows_take_long_arrays(struct parallel_test *test) {
   comm_free(&comm);
 }
 
+/* Rank 0 queues arrays and goes on; the others come later. */
+static void queued_sums_do_not_wait(struct parallel_test *test) {
+  enum { ARRAYS = 5 };
+  static float values[ARRAYS][COUNT], expected[COUNT];
+  struct comm comm;
+  serial_sum(expected);
+  parallel_ok(test, comm_split(&comm, test->world, 0));
+  parallel_ok(test, window_open(&comm, 0));
+  for (int i = 0; i < ARRAYS; i++) local_sum(values[i], &comm);
+  for (int turn = 0; comm.window && turn < 2; turn++) {
+    for (int i = 0; (comm.rank == 0) == (turn == 0) && i < ARRAYS; i++) {
+      parallel_ok(test, window_start(comm.window, values[i], COUNT - i, DTYPE_F32));
+      parallel_ok(test, window_poll(comm.window));
+      parallel_expect(test, comm.window->copy.range == 0 || comm.rank != 0);
+    }
+    parallel_ok(test, comm_barrier(&comm));
+  }
+  if (comm.window) parallel_ok(test, window_finish(comm.window));
+  for (int i = 0; comm.window && i < ARRAYS; i++)
+    parallel_expect(test, memcmp(values[i], expected, (size_t)(COUNT - i) * sizeof(float)) == 0);
+  comm_free(&comm);
+}
+
 static void scatter_equals_sum(struct parallel_test *test) {
   const int64_t all_borders[5][5] = {
       {0}, {0, COUNT}, {0, 3000, COUNT}, {0}, {0, 700, 700, 2999, COUNT}};
@@ -153,6 +176,7 @@ int main(void) {
       {"R-MPI-3 tree sum through shared memory: same bits, one and two nodes",
        windows_give_the_same_bits},
       {"tree sum of long arrays through shared memory", windows_take_long_arrays},
+      {"queued sums do not wait for slow ranks, same bits", queued_sums_do_not_wait},
       {"R-MPI-3 tree scatter equals tree sum, uneven parts", scatter_equals_sum},
       {"tree sum of doubles", doubles_are_added_in_the_same_order},
       {"tree sum refuses other types", other_types_are_refused},
