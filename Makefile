@@ -41,7 +41,7 @@ MPI_LIBS := $(shell pkg-config --libs ompi-c 2>/dev/null)
 LIBS_pipeline := -lyaml -ljansson -larchive -lzstd -lxxhash -lm
 LIBS_sharding := -lscalapack-openmpi $(MPI_LIBS) -llapack -lblas -lhwloc
 LIBS_monitoring :=
-LIBS_stages := -ldnnl -lsentencepiece -lsentencepiece_train -lstdc++
+LIBS_stages := -ldnnl -lsentencepiece -lsentencepiece_train -lz -lstdc++
 
 # Files named for an instruction set are compiled for it and called only where the CPU has it.
 ISA_avx2 := -mavx2 -mfma -mf16c

@@ -6,8 +6,9 @@
 
 #include "pipeline/base/file.h"
 #include "stages/tokenize/archive_handle.h"
+#include "stages/tokenize/gunzip.h"
 
-enum { BLOCK = 256 << 10, HEAD = 4096, DEPTH = 4, RETRIES = 100 };
+enum { BLOCK = 256 << 10, HEAD = 4096, DEPTH = 8, RETRIES = 100 };
 enum { BOMB_RATIO = 2000, BOMB_BYTES = 256 << 20 };
 
 /* An archive that is being read; inside an entry of `outer` when that is not NULL. */
@@ -15,6 +16,7 @@ struct level {
   struct archive *archive;
   struct splitter *splitter; /* borrowed */
   struct level *outer;       /* borrowed */
+  struct gunzip *gunzip;     /* between the outer entry and this archive; NULL: none */
   int depth;
   struct text name;      /* "FILE", "FILE: ENTRY", "FILE: ENTRY: INNER ENTRY" */
   size_t prefix;         /* length of the part of `name` that is not the entry's */
@@ -37,11 +39,18 @@ static enum status check_bomb(const struct level *level) {
   return refuse(level, "unpacks to more than 2000 times its size; this is a decompression bomb");
 }
 
+/* Warnings about sums and sizes are damage; others are counted. */
+static bool is_harmless(struct archive *archive) {
+  const char *what = archive_error_string(archive);
+  return !what || (!strstr(what, "CRC") && !strstr(what, "size") && !strstr(what, "checksum"));
+}
+
 /* Reads the next block of the present entry; count = 0 at its end. */
 static enum status next_block(struct level *level) {
   la_ssize_t got = ARCHIVE_RETRY;
   for (int i = 0; i < RETRIES && (got == ARCHIVE_RETRY || got == ARCHIVE_WARN); i++) {
     got = archive_read_data(level->archive, level->block, BLOCK);
+    if (got == ARCHIVE_WARN && !is_harmless(level->archive)) break;
     level->splitter->warnings += got == ARCHIVE_WARN;
   }
   if (got < 0) return refuse(level, archive_error_string(level->archive));
@@ -66,16 +75,27 @@ static enum status feed_text(struct level *level) {
 
 static enum status read_entries(struct level *level);
 
-/* Gives libarchive the bytes of the outer entry, the block that was looked at first. */
-static la_ssize_t read_outer(struct archive *archive, void *state, const void **bytes) {
+/* The bytes of an entry, the block that was looked at first. */
+static enum status next_outer(void *state, const char **bytes, size_t *count) {
   struct level *outer = state;
-  if (!outer->kept && next_block(outer) != STATUS_OK) {
-    archive_set_error(archive, EIO, "%s", error_message());
-    return ARCHIVE_FATAL;
-  }
+  if (!outer->kept) TRY(next_block(outer));
   outer->kept = false;
   *bytes = outer->block;
-  return (la_ssize_t)outer->count;
+  *count = outer->count;
+  return STATUS_OK;
+}
+
+/* Gives libarchive the bytes of the outer entry. */
+static la_ssize_t read_outer(struct archive *archive, void *state, const void **bytes) {
+  const struct level *inner = state;
+  const char *block = NULL;
+  size_t count = 0;
+  const enum status status = inner->gunzip ? gunzip_next(inner->gunzip, &block, &count)
+                                           : next_outer(inner->outer, &block, &count);
+  *bytes = block;
+  if (status == STATUS_OK) return (la_ssize_t)count;
+  archive_set_error(archive, EIO, "%s", error_message());
+  return ARCHIVE_FATAL;
 }
 
 static enum status level_open(struct level **out, struct level *outer, struct splitter *splitter,
@@ -98,19 +118,38 @@ static enum status level_open(struct level **out, struct level *outer, struct sp
 static void level_close(struct level *level) {
   if (!level) return;
   archive_read_free(level->archive);
+  gunzip_close(level->gunzip);
   text_free(&level->name);
   free(level);
 }
 
+/* An archive may end before its gzip stream does: only the end of that proves the sums. */
+static enum status check_rest(struct level *inner) {
+  const char *bytes;
+  size_t count = 1;
+  while (count)
+    if (gunzip_next(inner->gunzip, &bytes, &count) != STATUS_OK)
+      return refuse(inner, error_message());
+  return STATUS_OK;
+}
+
+static enum status open_inner(struct level *inner) {
+  struct level *outer = inner->outer;
+  outer->kept = true;
+  if (gunzip_is_gzip(outer->block, outer->count))
+    TRY(gunzip_open(&inner->gunzip, (struct gunzip_source){next_outer, outer}));
+  if (archive_read_open(inner->archive, inner, NULL, read_outer, NULL) != ARCHIVE_OK)
+    return refuse(inner, archive_error_string(inner->archive));
+  TRY(read_entries(inner));
+  return inner->gunzip ? check_rest(inner) : STATUS_OK;
+}
+
 /* The entry is not text: an archive or compressed text is opened in turn, other content skipped. */
 static enum status read_inner(struct level *outer) {
-  if (outer->depth == DEPTH) return refuse(outer, "archives are nested more than 5 deep");
+  if (outer->depth == DEPTH) return refuse(outer, "archives are nested too deep");
   struct level *inner = NULL;
   enum status status = level_open(&inner, outer, outer->splitter, outer->name.bytes);
-  outer->kept = true;
-  if (status == STATUS_OK && archive_read_open(inner->archive, outer, NULL, read_outer, NULL))
-    status = refuse(inner, archive_error_string(inner->archive));
-  if (status == STATUS_OK) status = read_entries(inner);
+  if (status == STATUS_OK) status = open_inner(inner);
   level_close(inner);
   return status;
 }
@@ -151,8 +190,9 @@ static enum status take_entry(struct level *level, struct archive_entry *entry) 
 
 /* What libarchive does not know: text in another encoding, or something to leave out. */
 static enum status take_unknown(struct level *level) {
-  if (!level->outer) return refuse(level, "neither text nor an archive");
   TRY(next_block(level));
+  if (gunzip_is_gzip(level->block, level->count)) return read_inner(level);
+  if (!level->outer) return refuse(level, "neither text nor an archive");
   if (!archive_handle_is_binary(level->block, level->count)) return feed_text(level);
   level->splitter->binary++;
   return STATUS_OK;

@@ -5,6 +5,7 @@
 
 #include "stages/tokenize/archive.h"
 #include "stages/tokenize/archive_handle.h"
+#include "stages/tokenize/gunzip.h"
 
 enum { HEAD = 4096, BLOCK = 64 << 10 };
 
@@ -38,8 +39,8 @@ enum status archive_detect(bool *packed, const char *path) {
   char head[HEAD];
   size_t count = 0;
   TRY(read_head(head, &count, path));
-  *packed = false;
-  if (archive_handle_is_text(head, count)) return STATUS_OK;
+  *packed = gunzip_is_gzip(head, count);
+  if (*packed || archive_handle_is_text(head, count)) return STATUS_OK;
   TRY(probe(packed, path));
   CHECK(*packed || !archive_handle_is_binary(head, count), STATUS_DAMAGED,
         "'%s' is neither text (it has zero bytes or begins with a control character) nor an "

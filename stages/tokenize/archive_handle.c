@@ -4,17 +4,17 @@
 
 #include "pipeline/base/text.h"
 
+/* gzip is read by gunzip.h, which checks its sums. */
 static int (*const supported[])(struct archive *) = {
-    archive_read_support_filter_gzip, archive_read_support_filter_bzip2,
-    archive_read_support_filter_xz,   archive_read_support_filter_zstd,
-    archive_read_support_filter_lz4,  archive_read_support_filter_lzma,
-    archive_read_support_filter_lzip, archive_read_support_filter_compress,
-    archive_read_support_format_tar,  archive_read_support_format_zip,
-    archive_read_support_format_7zip, archive_read_support_format_cpio,
-    archive_read_support_format_ar,   archive_read_support_format_cab,
-    archive_read_support_format_lha,  archive_read_support_format_rar,
-    archive_read_support_format_rar5, archive_read_support_format_xar,
-    archive_read_support_format_raw,
+    archive_read_support_filter_bzip2,    archive_read_support_filter_xz,
+    archive_read_support_filter_zstd,     archive_read_support_filter_lz4,
+    archive_read_support_filter_lzma,     archive_read_support_filter_lzip,
+    archive_read_support_filter_compress, archive_read_support_format_tar,
+    archive_read_support_format_zip,      archive_read_support_format_7zip,
+    archive_read_support_format_cpio,     archive_read_support_format_ar,
+    archive_read_support_format_cab,      archive_read_support_format_lha,
+    archive_read_support_format_rar,      archive_read_support_format_rar5,
+    archive_read_support_format_xar,      archive_read_support_format_raw,
 };
 
 enum status archive_locale_enter(struct archive_locale *scope) {

@@ -1,0 +1,239 @@
+/* R-ARC-1: odd and broken archives give their documents or are refused by name; nothing is written.
+ */
+#include "tests/common/tap.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pipeline/base/file.h"
+#include "stages/tokenize/inputs.h"
+
+/* All documents joined by '|'. */
+static enum status add(void *state, const char *bytes, size_t count) {
+  struct text *all = state;
+  TRY(text_add_bytes(all, bytes, count));
+  return text_add(all, "|");
+}
+
+struct outcome {
+  enum status status;
+  struct text all;
+  uint64_t binary;
+};
+
+static struct outcome read_all(const char *path, enum boundary_choice boundary) {
+  struct outcome outcome = {.status = STATUS_OK};
+  struct inputs inputs = {0};
+  const struct option_texts paths = {.count = 1, .values = {path}};
+  struct splitter splitter = {.boundary = boundary, .sink = {add, &outcome.all}};
+  outcome.status = inputs_list(&inputs, &paths, boundary, UNIT_BYTES);
+  assert_ok(text_add(&outcome.all, ""));
+  for (size_t i = 0; outcome.status == STATUS_OK && i < inputs.unit_count; i++)
+    outcome.status = inputs_read(&inputs, &inputs.units[i], &splitter);
+  outcome.binary = splitter.binary;
+  splitter_free(&splitter);
+  inputs_free(&inputs);
+  return outcome;
+}
+
+static void assert_reads(const char *path, const char *expected) {
+  struct outcome outcome = read_all(path, BOUNDARY_FILE);
+  assert_ok(outcome.status);
+  assert_string_equal(outcome.all.bytes, expected);
+  text_free(&outcome.all);
+}
+
+static void assert_refused(const char *path, const char *reason) {
+  struct outcome outcome = read_all(path, BOUNDARY_FILE);
+  assert_int_equal(outcome.status, STATUS_DAMAGED);
+  assert_non_null(strstr(error_message(), path));
+  if (!strstr(error_message(), reason)) fail_msg("'%s' does not say '%s'", error_message(), reason);
+  text_free(&outcome.all);
+}
+
+static void run(const char *command) {
+  if (system(command) != 0) fail_msg("%s", command); /* NOLINT(cert-env33-c) */
+}
+
+/* --- writing odd archives --------------------------------------------------------------------- */
+
+struct entry {
+  const char *name, *content; /* content NULL: a link to `link` */
+  const char *link;
+  bool symbolic;
+};
+
+static void write_entry(struct archive *archive, const struct entry *entry) {
+  struct archive_entry *header = archive_entry_new();
+  archive_entry_set_pathname(header, entry->name);
+  archive_entry_set_perm(header, 0644);
+  archive_entry_set_filetype(header, entry->symbolic ? AE_IFLNK : AE_IFREG);
+  if (entry->symbolic)
+    archive_entry_set_symlink(header, entry->link);
+  else if (entry->link)
+    archive_entry_set_hardlink(header, entry->link);
+  archive_entry_set_size(header, entry->content ? (la_int64_t)strlen(entry->content) : 0);
+  assert_true(archive_write_header(archive, header) >= ARCHIVE_WARN);
+  if (entry->content) archive_write_data(archive, entry->content, strlen(entry->content));
+  archive_entry_free(header);
+}
+
+static void write_archive(const char *path, int (*format)(struct archive *),
+                          int (*filter)(struct archive *), const struct entry *entries, int count) {
+  struct archive *archive = archive_write_new();
+  format(archive);
+  filter(archive);
+  assert_int_equal(archive_write_open_filename(archive, path), ARCHIVE_OK);
+  for (int i = 0; i < count; i++) write_entry(archive, &entries[i]);
+  assert_int_equal(archive_write_close(archive), ARCHIVE_OK);
+  archive_write_free(archive);
+}
+
+static const struct entry odd[] = {
+    {.name = "plain.txt", .content = "one"},
+    {.name = "../../outside.txt", .content = "two"},
+    {.name = "/tmp/absolute.txt", .content = "three"},
+    {.name = "latin-\xe4\xff.txt", .content = "four"},
+    {.name = "plain.txt", .content = "five"}, /* again */
+    {.name = "hard.txt", .link = "plain.txt"},
+    {.name = "soft.txt", .link = "/etc/passwd", .symbolic = true},
+};
+
+static void odd_names_and_links(void **state) {
+  (void)state;
+  static const struct {
+    const char *path;
+    int (*format)(struct archive *), (*filter)(struct archive *);
+  } kinds[] = {
+      {"odd.tar", archive_write_set_format_gnutar, archive_write_add_filter_none},
+      {"odd.tar.gz", archive_write_set_format_ustar, archive_write_add_filter_gzip},
+      {"odd.tar.xz", archive_write_set_format_pax_restricted, archive_write_add_filter_xz},
+      {"odd.tar.zst", archive_write_set_format_gnutar, archive_write_add_filter_zstd},
+      {"odd.tar.bz2", archive_write_set_format_gnutar, archive_write_add_filter_bzip2},
+      {"odd.cpio", archive_write_set_format_cpio_newc, archive_write_add_filter_none},
+  };
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+    write_archive(kinds[i].path, kinds[i].format, kinds[i].filter, odd, 7);
+    assert_reads(kinds[i].path, "one|two|three|four|five|");
+  }
+  write_archive("odd.zip", archive_write_set_format_zip, archive_write_add_filter_none, odd, 5);
+  assert_reads("odd.zip", "one|two|three|four|five|");
+  write_archive("odd.7z", archive_write_set_format_7zip, archive_write_add_filter_none, odd, 3);
+  assert_reads("odd.7z", "one|two|three|");
+  assert_false(file_exists("../outside.txt"));
+  assert_false(file_exists("../../outside.txt"));
+  assert_false(file_exists("plain.txt"));
+  assert_false(file_exists("/tmp/absolute.txt"));
+}
+
+static void nested(void **state) {
+  (void)state;
+  run("mkdir -p n && printf first >n/a.txt && printf second >n/b.txt && xz -k n/b.txt && "
+      "tar -C n -cf n/inner.tar a.txt b.txt.xz && gzip -k n/inner.tar && "
+      "head -c 3000 /dev/urandom >n/noise.bin && printf '\\0\\0' >>n/noise.bin && "
+      "tar -C n -cf nested.tar inner.tar.gz noise.bin a.txt && bzip2 -k nested.tar");
+  struct outcome outcome = read_all("nested.tar.bz2", BOUNDARY_FILE);
+  assert_ok(outcome.status);
+  assert_string_equal(outcome.all.bytes, "first|second|first|");
+  assert_int_equal(outcome.binary, 1);
+  text_free(&outcome.all);
+  run("cp n/a.txt deep; for i in 1 2 3 4 5 6 7 8 9 10; do gzip -f deep && mv deep.gz deep && "
+      "tar -cf deep.tar deep && mv deep.tar deep; done");
+  assert_refused("deep", "nested");
+}
+
+/* Holes are zeros, as in the file itself. */
+static void sparse_files(void **state) {
+  (void)state;
+  run("printf 'begin\\n' >s.txt && dd if=/dev/zero bs=1 count=9000 2>/dev/null | tr '\\0' x "
+      ">>s.txt && "
+      "truncate -s 300000 s.txt && printf end >>s.txt && truncate -s 400000 s.txt");
+  struct outcome whole = read_all("s.txt", BOUNDARY_FILE);
+  assert_ok(whole.status);
+  assert_int_equal(whole.all.length, 400001);
+  static const char *const formats[] = {"--format=gnu", "--format=posix --sparse-version=0.0",
+                                        "--format=posix --sparse-version=0.1",
+                                        "--format=posix --sparse-version=1.0"};
+  for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+    char command[256];
+    snprintf(command, sizeof command, "tar --sparse %s -cf s.tar s.txt", formats[i]);
+    run(command);
+    struct outcome outcome = read_all("s.tar", BOUNDARY_FILE);
+    if (outcome.status == STATUS_OK) {
+      assert_int_equal(outcome.all.length, whole.all.length);
+      assert_memory_equal(outcome.all.bytes, whole.all.bytes, whole.all.length);
+    } else {
+      assert_int_equal(outcome.status, STATUS_DAMAGED);
+      assert_non_null(strstr(error_message(), "s.tar"));
+    }
+    text_free(&outcome.all);
+  }
+  text_free(&whole.all);
+}
+
+/* A size that the archive cannot hold: in octal, and above 8 GiB in binary. */
+static void declared_sizes(void **state) {
+  (void)state;
+  struct text bytes = {0};
+  const struct entry one = {.name = "big.txt", .content = "small"};
+  write_archive("big.tar", archive_write_set_format_gnutar, archive_write_add_filter_none, &one, 1);
+  for (int binary = 0; binary < 2; binary++) {
+    text_clear(&bytes);
+    assert_ok(file_read(&bytes, "big.tar"));
+    char *header = bytes.bytes;
+    if (binary)
+      memcpy(header + 124, "\x80\0\0\0\0\0\0\x7f\0\0\0\0", 12);
+    else
+      memcpy(header + 124, "00077777777", 12);
+    memset(header + 148, ' ', 8);
+    unsigned sum = 0;
+    for (int i = 0; i < 512; i++) sum += (unsigned char)header[i];
+    snprintf(header + 148, 8, "%06o", sum);
+    assert_ok(file_write("bigger.tar", bytes.bytes, bytes.length));
+    assert_refused("bigger.tar", "big.txt");
+  }
+  text_free(&bytes);
+}
+
+/* Formats with checksums: every flipped bit is found or harmless. */
+static void flipped_bits(void **state) {
+  (void)state;
+  static const char *const names[] = {"odd.tar.gz", "odd.tar.xz", "odd.tar.bz2", "odd.zip"};
+  struct text bytes = {0};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    text_clear(&bytes);
+    assert_ok(file_read(&bytes, names[i]));
+    for (size_t at = 0; at < bytes.length; at += 3) {
+      bytes.bytes[at] ^= (char)(1 << at % 8);
+      assert_ok(file_write("flipped.bin", bytes.bytes, bytes.length));
+      bytes.bytes[at] ^= (char)(1 << at % 8);
+      struct outcome outcome = read_all("flipped.bin", BOUNDARY_FILE);
+      if (outcome.status == STATUS_OK && strcmp(outcome.all.bytes, "one|two|three|four|five|"))
+        fail_msg("%s, byte %zu: %.60s", names[i], at, outcome.all.bytes);
+      if (outcome.status != STATUS_OK) assert_non_null(strstr(error_message(), "flipped.bin"));
+      text_free(&outcome.all);
+    }
+  }
+  text_free(&bytes);
+}
+
+static void bombs(void **state) {
+  (void)state;
+  run("head -c 400000000 /dev/zero | tr '\\0' '\\n' | zstd -q -3 -o bomb.zst");
+  struct outcome outcome = read_all("bomb.zst", BOUNDARY_LINE);
+  assert_int_equal(outcome.status, STATUS_DAMAGED);
+  assert_non_null(strstr(error_message(), "bomb"));
+  text_free(&outcome.all);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(odd_names_and_links), cmocka_unit_test(nested),
+      cmocka_unit_test(sparse_files),        cmocka_unit_test(declared_sizes),
+      cmocka_unit_test(flipped_bits),        cmocka_unit_test(bombs),
+  };
+  return cmocka_run_group_tests_name("archives", tests, NULL, NULL);
+}
