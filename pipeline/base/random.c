@@ -32,6 +32,17 @@ uint32_t random_bits(struct random_stream stream, uint64_t position) {
   return block_at(stream, position / 4).v[position % 4];
 }
 
+void random_fill_bits(uint32_t *bits, int64_t count, struct random_stream stream, uint64_t first) {
+  int64_t i = 0;
+  for (; i < count && (first + (uint64_t)i) % 4; i++)
+    bits[i] = random_bits(stream, first + (uint64_t)i);
+  for (; i + 4 <= count; i += 4) {
+    const philox4x32_ctr_t block = block_at(stream, (first + (uint64_t)i) / 4);
+    memcpy(bits + i, block.v, sizeof block.v);
+  }
+  for (; i < count; i++) bits[i] = random_bits(stream, first + (uint64_t)i);
+}
+
 double random_uniform(struct random_stream stream, uint64_t position) {
   const philox4x32_ctr_t block = block_at(stream, position / 2);
   const uint64_t half = 2 * (position % 2);

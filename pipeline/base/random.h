@@ -24,6 +24,9 @@ struct random_stream random_open(uint64_t seed, const char *purpose, uint64_t sa
 /* 32 random bits. `position` < 2^34. Local. */
 uint32_t random_bits(struct random_stream stream, uint64_t position);
 
+/* bits[i] = random_bits(stream, first + i). `first` + count < 2^34. Local. */
+void random_fill_bits(uint32_t *bits, int64_t count, struct random_stream stream, uint64_t first);
+
 /* 53-bit uniform in the open interval (0, 1): 0 and 1 are never returned. `position` < 2^33.
  * Local. */
 double random_uniform(struct random_stream stream, uint64_t position);

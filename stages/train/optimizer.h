@@ -22,14 +22,15 @@
 #include "sharding/zero.h"
 #include "stages/model/kernels/kernels.h"
 #include "stages/model/tape/param.h"
+#include "stages/train/muon.h"
 
 struct optimizer_tensor {
   struct param *param; /* borrowed */
   bool owned;          /* by this rank, with the arrays below; NULL elsewhere */
   bool muon;
   int16_t *low;   /* of the masters (master.h); NULL: the weights are the masters */
-  float *first;   /* first moment, or Muon's momentum */
-  float *second;  /* second moment; NULL for Muon */
+  void *first;    /* first moment, or Muon's momentum (moments.h) */
+  void *second;   /* second moment; NULL for Muon */
   float *average; /* NULL: none is kept */
 };
 
@@ -83,6 +84,9 @@ void optimizer_begin(struct optimizer *optimizer);
  * the vocabulary group, whose ranks own its rows together. */
 enum status optimizer_apply(struct optimizer *optimizer, int64_t tensor, const float *gradient,
                             const struct optimizer_update *update, bool *finite);
+
+/* A parameter as Muon sees it. Local. */
+struct muon_matrix optimizer_matrix(struct optimizer *optimizer, const struct param *param);
 
 /* The F32 masters of [first, first + count) of an owned tensor. Local. */
 void optimizer_masters(const struct optimizer *optimizer, int64_t tensor, float *values,

@@ -42,12 +42,15 @@ static const struct optimizer_tensor *state_of(const struct train *train,
   return NULL;
 }
 
-static void add_state(struct list *list, const struct optimizer_tensor *state, bool narrow) {
+static void add_state(struct list *list, const struct train *train,
+                      const struct optimizer_tensor *state) {
   const struct param *param = state->param;
-  if (narrow) add(list, param, (struct array){"low.", DTYPE_I16, state->low, state->owned});
-  add(list, param, (struct array){"first.", DTYPE_F32, state->first, state->owned});
+  const bool low = param_dtype(param, train->kernels.element) == DTYPE_BF16;
+  const enum dtype moments = train->options->moments == MOMENTS_BF16 ? DTYPE_BF16 : DTYPE_F32;
+  if (low) add(list, param, (struct array){"low.", DTYPE_I16, state->low, state->owned});
+  add(list, param, (struct array){"first.", moments, state->first, state->owned});
   if (!state->muon)
-    add(list, param, (struct array){"second.", DTYPE_F32, state->second, state->owned});
+    add(list, param, (struct array){"second.", moments, state->second, state->owned});
 }
 
 static void add_param(struct list *list, const struct train *train, const struct param *param,
@@ -55,7 +58,7 @@ static void add_param(struct list *list, const struct train *train, const struct
   const enum dtype dtype = param_dtype(param, train->kernels.element);
   const struct optimizer_tensor *state = state_of(train, param);
   add(list, param, (struct array){MODEL_PREFIX, dtype, param->data, true});
-  if (state && !weights_only) add_state(list, state, dtype == DTYPE_BF16);
+  if (state && !weights_only) add_state(list, train, state);
   if (state && train->options->ema > 0)
     add(list, param, (struct array){MODEL_AVERAGE_PREFIX, DTYPE_F32, state->average, state->owned});
 }

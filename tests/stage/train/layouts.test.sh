@@ -17,7 +17,8 @@ node() { # node METHOD "LAYOUTS" OPTIONS: one node for each layout, written rank
 echo "  latents: {run: embed, encoder: random, from: tokens, encoder_width: 32, encoder_depth: 1,
     encoder_heads: 2, embed_rows: 200}" >>g.yaml
 node ar "2.1 4.1 4.2" "run: pretrain, method: ar, from: tokens"
-node muon "4.2" "run: pretrain, method: ar, from: tokens, optimizer: muon, weight_decay: 0.1"
+node muon "4.2" "run: pretrain, method: ar, from: tokens, optimizer: muon, weight_decay: 0.1,
+  moments: bf16"
 node cfm "2.1 4.2" "run: pretrain, method: cfm, from: tokens"
 node codes "4.2" "run: autoencode, from: tokens"
 node dist "4.2" "run: distill, from: cfm11"
