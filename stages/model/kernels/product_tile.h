@@ -32,4 +32,9 @@ void product_rows_run(const struct product *product, struct scratch *scratch);
  */
 void product_columns_run(const struct product *product, struct scratch *scratch);
 
+/* The same product with operands copied to F32, for machines that do not multiply bf16, and the way
+ * back of its result. The copies live in `scratch`. Local. */
+struct product product_widen(const struct product *product, struct scratch *scratch);
+void product_narrow(const struct product *product, const struct product *wide);
+
 #endif
