@@ -45,13 +45,21 @@ static enum status open(struct comm *comm, MPI_Comm handle, int64_t block_bytes,
   return STATUS_OK;
 }
 
+/* Settings of Open MPI that must stand before it starts; those of the user stay. Copying through
+ * shared memory is twice as fast as the kernel's single copy (12 against 6 GB/s on two cores), and
+ * containers often forbid the latter. */
+static void set_transport(const struct comm_options *options) {
+  setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 0);
+  if (options->yield) setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
+}
+
 enum status comm_init(struct comm *world, const struct comm_options *options) {
   const struct comm_options defaults = {0};
   if (!options) options = &defaults;
   const int64_t block = options->block_bytes ? options->block_bytes : COMM_BLOCK_BYTES;
   CHECK(block > 0 && block % 8 == 0 && block <= INT_MAX, STATUS_USAGE,
         "block of %lld bytes: expected a multiple of 8, at most %d", (long long)block, INT_MAX);
-  if (options->yield) setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
+  set_transport(options);
   int provided = MPI_THREAD_SINGLE;
   MPI_TRY("MPI_Init_thread", MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &provided));
   CHECK(provided >= MPI_THREAD_SERIALIZED, STATUS_ENVIRONMENT,

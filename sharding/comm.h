@@ -24,7 +24,7 @@ enum comm_operation { COMM_SUM, COMM_MAX, COMM_MIN };
 
 struct window;
 
-enum { COMM_BLOCK_BYTES = 1 << 20 }; /* default size of one message */
+enum { COMM_BLOCK_BYTES = 256 << 10 }; /* default size of one message */
 
 /* What went through a communicator; `last` and `calls` are read by the watchdog. */
 struct comm_traffic {

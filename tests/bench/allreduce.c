@@ -8,6 +8,7 @@
 
 #include "sharding/comm.h"
 #include "sharding/window.h"
+#include "tests/common/bench.h"
 
 enum { ROUNDS = 5 };
 
@@ -43,9 +44,9 @@ static double measure(struct comm *world, float *values,
   return (double)count * sizeof(float) / best / 1e9;
 }
 
-static void print(const struct comm *world, const char *name, double value, double against,
-                  const char *what) {
-  if (world->rank == 0) printf("%s,%.2f,GB/s,%.2f,%s\n", name, value, value / against, what);
+static void print(const struct comm *world, const char *name, double value, double against) {
+  if (world->rank == 0)
+    bench_row(name, value, "GB/s", value / against, "MPI_Allreduce of the whole array");
 }
 
 int main(void) {
@@ -58,9 +59,10 @@ int main(void) {
   const double halving = measure(&world, values, tree);
   if (window_open(&world, 0) != STATUS_OK) return EXIT_FAILURE;
   const double ours = measure(&world, values, tree);
-  print(&world, "allreduce_256MiB_blocks", cut, plainly, "MPI_Allreduce of the whole array");
-  print(&world, "allreduce_256MiB_halving", halving, plainly, "MPI_Allreduce of the whole array");
-  print(&world, "allreduce_256MiB", ours, plainly, "MPI_Allreduce of the whole array");
+  if (world.rank == 0) bench_head();
+  print(&world, "allreduce_256MiB_blocks", cut, plainly);
+  print(&world, "allreduce_256MiB_halving", halving, plainly);
+  print(&world, "allreduce_256MiB", ours, plainly);
   free(values);
   comm_finalize(&world);
   return EXIT_SUCCESS;
