@@ -2,6 +2,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <jansson.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,9 +15,8 @@ static const char SUFFIX[] = ".done";
 static enum status side_path(char path[PATH_MAX], const char *folder, const char *name) {
   char side[PATH_MAX];
   TRY(manifest_join(side, folder, name));
-  CHECK(strlen(side) + sizeof SUFFIX <= PATH_MAX, STATUS_MISMATCH, "path too long: '%s'", side);
-  memcpy(path, side, strlen(side));
-  memcpy(path + strlen(side), SUFFIX, sizeof SUFFIX);
+  CHECK(snprintf(path, PATH_MAX, "%s%s", side, SUFFIX) < PATH_MAX, STATUS_MISMATCH,
+        "path too long: '%s'", side);
   return STATUS_OK;
 }
 

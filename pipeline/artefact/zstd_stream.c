@@ -36,7 +36,7 @@ void zstd_stream_close(struct zstd_stream *stream) {
 }
 
 static unsigned long long position(const struct zstd_stream *stream) {
-  return (unsigned long long)(stream->consumed + stream->input_at);
+  return (unsigned long long)stream->consumed + stream->input_at;
 }
 
 /* Reads on until the buffer holds at least `wanted` bytes or the file ends. */
