@@ -36,7 +36,7 @@ int comm_int(struct comm *comm, int64_t count) {
   return (int)count;
 }
 
-static enum status open(struct comm *comm, MPI_Comm handle, int64_t block_bytes, bool yields) {
+static enum status open_comm(struct comm *comm, MPI_Comm handle, int64_t block_bytes, bool yields) {
   *comm = (struct comm){.handle = handle, .block_bytes = block_bytes, .yields = yields};
   comm->traffic.last = "none";
   MPI_TRY("MPI_Comm_rank", MPI_Comm_rank(handle, &comm->rank));
@@ -67,7 +67,7 @@ enum status comm_init(struct comm *world, const struct comm_options *options) {
   MPI_TRY("MPI_Comm_set_errhandler", MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
   MPI_Comm handle;
   MPI_TRY("MPI_Comm_dup", MPI_Comm_dup(MPI_COMM_WORLD, &handle));
-  return open(world, handle, block, options->yield);
+  return open_comm(world, handle, block, options->yield);
 }
 
 void comm_finalize(struct comm *world) {
@@ -88,7 +88,7 @@ enum status comm_split(struct comm *comm, struct comm *parent, int color) {
   MPI_Comm handle;
   MPI_TRY("MPI_Comm_split", MPI_Comm_split(parent->handle, color, parent->rank, &handle));
   comm_leave(parent, started);
-  return open(comm, handle, parent->block_bytes, parent->yields);
+  return open_comm(comm, handle, parent->block_bytes, parent->yields);
 }
 
 enum status comm_split_node(struct comm *comm, struct comm *parent) {
@@ -97,7 +97,7 @@ enum status comm_split_node(struct comm *comm, struct comm *parent) {
   MPI_TRY("MPI_Comm_split_type", MPI_Comm_split_type(parent->handle, MPI_COMM_TYPE_SHARED,
                                                      parent->rank, MPI_INFO_NULL, &handle));
   comm_leave(parent, started);
-  return open(comm, handle, parent->block_bytes, parent->yields);
+  return open_comm(comm, handle, parent->block_bytes, parent->yields);
 }
 
 void comm_free(struct comm *comm) {

@@ -39,7 +39,7 @@ static enum status factor_block(double *a, int64_t n, int64_t first, int64_t siz
 
 /* Rows below the diagonal block: x L' = a, row by row. */
 static void solve_below(double *a, int64_t n, int64_t first, int64_t size) {
-#pragma omp parallel for if (n - first > 4 * BLOCK)
+#pragma omp parallel for if (n - first > INT64_C(4) * BLOCK)
   for (int64_t i = first + size; i < n; i++)
     for (int64_t j = first; j < first + size; j++) {
       double sum = a[i * n + j];
