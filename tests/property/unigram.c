@@ -13,7 +13,12 @@
 #include "stages/tokenize/tokenizer.h"
 #include "tests/common/strings.h"
 
-enum { STRINGS = 20000, TRAINING_STRINGS = 600 };
+enum { STRINGS = 20000, SANITIZED_STRINGS = 2000, TRAINING_STRINGS = 600 };
+
+/* Sanitizers are slow. */
+static uint64_t usual_strings(void) {
+  return strcmp(BUILD_MODE, "asan") == 0 ? SANITIZED_STRINGS : STRINGS;
+}
 
 struct pair {
   struct tokenizer *own, *library;
@@ -69,7 +74,7 @@ static void compare_strings(struct pair *pair, uint64_t seed, uint64_t count) {
 /* One document of many strings: the running sum of scores grows large, and rounding decides. */
 static void compare_long(struct pair *pair, const char *joint) {
   struct text text = {0};
-  for (uint64_t i = 0; i < 4000; i++) {
+  for (uint64_t i = 0; i < usual_strings() / 5; i++) {
     assert_ok(strings_make(&text, 77, i));
     assert_ok(text_add(&text, joint));
   }
@@ -110,7 +115,7 @@ static void trained_model(void **state) {
   assert_ok(sentencepiece_train(&model, (struct sentences){next_string, &index}, 4500));
   assert_ok(file_write("trained.model", model.bytes, model.length));
   open_pair(&pair, "trained.model");
-  compare_all(&pair, STRINGS);
+  compare_all(&pair, usual_strings());
   close_pair(&pair);
   text_free(&model);
 }
@@ -123,7 +128,7 @@ static void t5_model(void **state) {
   snprintf(path, sizeof path, "%s/../shared/data/tokenizers/t5-spiece.model", root ? root : ".");
   if (!file_exists(path)) skip();
   open_pair(&pair, path);
-  compare_all(&pair, strings ? (uint64_t)strtoull(strings, NULL, 10) : STRINGS);
+  compare_all(&pair, strings ? (uint64_t)strtoull(strings, NULL, 10) : usual_strings());
   close_pair(&pair);
 }
 
