@@ -5,8 +5,9 @@
 /* Measured on an AMD Zen 5. The cut depends on the shape alone: the library may sum in another
  * order for another size of tile. */
 enum {
-  UNIT = 64,
+  UNIT = 16,
   TILE_ROWS = 384,
+  TILE_COLUMNS = 1024,
   TILES = 4,          /* at least, where the product is not small */
   PIECE_TERMS = 1024, /* of a sum into F32 */
   SERIAL_WORK = 1 << 20
@@ -45,11 +46,17 @@ static void find_tiles(struct plan *plan) {
   scratch_reserve(plan->scratch, bytes);
 }
 
+/* An even number of pieces of m, so that threads have equal shares. */
+static int64_t row_pieces(int64_t m) {
+  const int64_t pieces = (m + TILE_ROWS - 1) / TILE_ROWS;
+  return pieces + pieces % 2;
+}
+
 static struct plan make_plan(const struct product *product, struct scratch *scratch) {
   struct plan plan = {.product = product, .scratch = scratch};
-  plan.m = product_tile_cut(product->m, UNIT, TILE_ROWS, 1);
+  plan.m = product_tile_cut(product->m, UNIT, TILE_ROWS, row_pieces(product->m));
   plan.n =
-      product_tile_cut(product->n, UNIT, product->n, (TILES + plan.m.count - 1) / plan.m.count);
+      product_tile_cut(product->n, UNIT, TILE_COLUMNS, (TILES + plan.m.count - 1) / plan.m.count);
   plan.k = product->output == DTYPE_F32 ? product_tile_cut(product->k, PIECE_TERMS, PIECE_TERMS, 1)
                                         : (struct product_cut){product->k, 1, product->k};
   make_shapes(&plan);

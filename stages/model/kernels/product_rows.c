@@ -7,7 +7,7 @@
 /* Measured on an AMD Zen 5. The library packs b for each tile anew, which small tiles feel; tiles
  * of more rows than that gain nothing, and few tiles share out badly. */
 enum {
-  UNIT_ROWS = 32,
+  UNIT_ROWS = 8,
   FEW_ROWS = 256,
   MANY_ROWS = 512,
   TILES_PER_THREAD = 4,
