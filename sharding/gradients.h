@@ -12,9 +12,8 @@
  *
  * Replicated tensors have one contributor a micro step, this rank: member is 0. For a tensor cut
  * over the vocabulary group each rank adds, to its own rows, the contributions of the tokens of
- * every member r, one member after the other: gradients_done(g, tensor, r) comes before
- * gradients_at(g, tensor, r + 1), for r in [0, group.size). At micro step j member r's tokens are
- * micro-shard (first of member r) + j.
+ * every member r, kept apart; gradients_done is called for r = 0, 1, ... in order. At micro step j
+ * member r's tokens are micro-shard (first of member r) + j.
  *
  * Canonical mode keeps a stack of tree_depth(micro steps) buffers (for sliced tensors one of
  * them for each member; with one micro step, one of tree_depth(members) for all) and a working

@@ -63,16 +63,12 @@ static size_t gradient_bytes(const struct param *param) {
   return (size_t)(param->row_count * param->cols) * sizeof(float);
 }
 
-/* Every rank needs the summed gradients of derived parameters, and rows that take what comes of
- * them; afterwards they are gone, so that they do not count in the norm. */
+/* The summed gradients of derived parameters, which every rank has, become gradients of the rows
+ * they come from; afterwards they are gone, so that they do not count in the norm. */
 static enum status complete_derived(struct train *train) {
   if (!train->flow.kind->complete_gradients) return STATUS_OK;
-  for (int64_t i = 0; i < train->trained_count; i++) {
-    struct param *param = train->trained[i];
-    param->gradient = gradients_sum(train->gradients, i);
-    if (param->derived)
-      TRY(zero_share_one(&train->zero, i, param->gradient, (int64_t)gradient_bytes(param)));
-  }
+  for (int64_t i = 0; i < train->trained_count; i++)
+    train->trained[i]->gradient = gradients_sum(train->gradients, i);
   TRY(train->flow.kind->complete_gradients(&train->flow));
   for (int64_t i = 0; i < train->trained_count; i++)
     if (train->trained[i]->derived)

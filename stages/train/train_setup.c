@@ -124,7 +124,8 @@ static enum status take_gradients(struct train *train) {
   for (int64_t i = 0; i < train->trained_count; i++) {
     const struct param *param = train->trained[i];
     tensors[i] = (struct gradients_tensor){.count = param->row_count * param->cols,
-                                           .vocab = param->sliced ? &train->vocab : NULL};
+                                           .vocab = param->sliced ? &train->vocab : NULL,
+                                           .everywhere = param->derived};
   }
   struct arena measuring;
   arena_measure(&measuring, "gradients");
