@@ -73,7 +73,7 @@ BENCH_PROGRAMS := $(patsubst %.c,$(OUT)/%,$(wildcard tests/bench/*.c))
 FUZZ_SOURCES := $(wildcard tests/fuzz/*.c)
 
 # --- targets ----------------------------------------------------------------------------------
-.PHONY: all run test check fence bench golden format tidy deps help clean
+.PHONY: all run test check fence bench soak golden format tidy deps help clean
 .DEFAULT_GOAL := all
 
 all: $(addprefix $(OUT)/,$(PROGRAMS)) ## build the programs
@@ -102,6 +102,10 @@ bench: deps ## measure the hot paths; writes $(BUILD)/bench/*.csv
 
 .PHONY: bench-programs
 bench-programs: all $(BENCH_PROGRAMS)
+
+soak: deps ## hours, not minutes: kills during the main job
+	@$(MAKE) --no-print-directory -j2 all
+	@OUT='$(OUT)' tests/soak/demo_kills
 
 golden: ## remake the golden numbers of tests/golden (needs Python packages)
 	@tests/golden/make
