@@ -135,12 +135,12 @@ enum status comm_reduce_scatter(struct comm *comm, void *mine, void *values, con
 /* --- adding, in the order of the tree over ranks -----------------------------------------------
  */
 
-/* As comm_allreduce(COMM_SUM) for F32 and F64, added along the binary tree over rank ids:
- * ((0 + 1) + (2 + 3)) + ... The result has the same bits on every rank, and, over a power-of-two
- * number of ranks that each hold a subtree of leaves (tree.h), the same bits whatever that number
- * is. Through shared memory where the communicator has a window; otherwise by recursive halving and
- * doubling: 2 (size - 1) / size of the array leaves each rank. Collective. MISMATCH when the number
- * of ranks is not a power of two. */
+/* As comm_allreduce(COMM_SUM) for F32, F64 and BF16, added along the binary tree over rank ids:
+ * ((0 + 1) + (2 + 3)) + ... (BF16 is rounded after each addition). The result has the same bits on
+ * every rank, and, over a power-of-two number of ranks that each hold a subtree of leaves (tree.h),
+ * the same bits whatever that number is. Through shared memory where the communicator has a window;
+ * otherwise by recursive halving and doubling: 2 (size - 1) / size of the array leaves each rank.
+ * Collective. MISMATCH when the number of ranks is not a power of two. */
 enum status comm_tree_sum(struct comm *comm, void *values, int64_t count, enum dtype dtype);
 
 /* As comm_reduce_scatter, in the order and with the conditions of comm_tree_sum. Collective. */

@@ -37,7 +37,4 @@ enum status comm_datatype(MPI_Datatype *type, enum dtype dtype);
 enum status comm_transfer(struct comm *comm, int to, struct comm_part sent, int from,
                           struct comm_part received);
 
-/* sum[i] += values[i] for F32 or F64. Local. */
-void comm_add(void *sum, const void *values, int64_t count, enum dtype dtype);
-
 #endif

@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "sharding/add.h"
 #include "sharding/comm_call.h"
 #include "sharding/split.h"
 #include "sharding/window.h"
@@ -12,21 +13,6 @@ struct array {
   enum dtype dtype;
 };
 
-static void add_floats(float *restrict sum, const float *restrict values, int64_t count) {
-  for (int64_t i = 0; i < count; i++) sum[i] += values[i];
-}
-
-static void add_doubles(double *restrict sum, const double *restrict values, int64_t count) {
-  for (int64_t i = 0; i < count; i++) sum[i] += values[i];
-}
-
-void comm_add(void *sum, const void *values, int64_t count, enum dtype dtype) {
-  if (dtype == DTYPE_F32)
-    add_floats(sum, values, count);
-  else
-    add_doubles(sum, values, count);
-}
-
 static struct comm_part part(const struct array *array, struct split range) {
   return (struct comm_part){array->values + range.begin * array->element_bytes,
                             split_count(range) * array->element_bytes};
@@ -38,7 +24,7 @@ static enum status add_exchanged(struct comm *comm, const struct array *array, i
   const struct comm_part own = part(array, kept);
   const struct comm_part received = {comm->scratch.base, own.bytes};
   TRY(comm_transfer(comm, partner, part(array, sent), partner, received));
-  comm_add(own.data, received.data, split_count(kept), array->dtype);
+  add_arrays(own.data, received.data, split_count(kept), array->dtype);
   return STATUS_OK;
 }
 
@@ -70,8 +56,8 @@ static enum status check(const struct comm *comm, enum dtype dtype) {
         "canonical sums need a power-of-two number of ranks, found %d; use 1, 2, 4, 8, ... or "
         "canonical: false",
         comm->size);
-  CHECK(dtype == DTYPE_F32 || dtype == DTYPE_F64, STATUS_INTERNAL,
-        "canonical sums are for F32 and F64, not %s", dtype_name(dtype));
+  CHECK(dtype == DTYPE_F32 || dtype == DTYPE_F64 || dtype == DTYPE_BF16, STATUS_INTERNAL,
+        "canonical sums are for F32, F64 and BF16, not %s", dtype_name(dtype));
   return STATUS_OK;
 }
 

@@ -3,14 +3,17 @@
 #include <assert.h>
 #include <string.h>
 
+#include "sharding/add.h"
 #include "sharding/gradients_state.h"
+
+enum { CHUNK = 1 << 16 }; /* elements that a thread works on at a time */
 
 static int kind_of(const struct gradients_tensor *tensor) {
   return tensor->vocab ? GRADIENTS_SLICED : GRADIENTS_REPLICATED;
 }
 
-static struct gradients_kind plan_kind(struct grid *grid, int kind,
-                                       const struct gradients_tensor *tensors, int64_t count) {
+static struct gradients_kind plan_kind(const struct gradients_setup *setup, int kind) {
+  struct grid *grid = setup->grid;
   const int64_t steps = grid_micro_steps(grid);
   const bool sliced = kind == GRADIENTS_SLICED;
   struct gradients_kind plan = {.members = sliced ? grid->group.size : 1,
@@ -18,8 +21,9 @@ static struct gradients_kind plan_kind(struct grid *grid, int kind,
                                 .leaves = steps,
                                 .depth = 1,
                                 .axis = sliced ? &grid->across : grid->world};
-  for (int64_t i = 0; i < count; i++)
-    if (kind_of(&tensors[i]) == kind) plan.total += gradients_padded(tensors[i].count);
+  for (int64_t i = 0; i < setup->count; i++)
+    if (kind_of(&setup->tensors[i]) == kind)
+      plan.total += gradients_padded(setup->tensors[i].count);
   if (!grid->canonical) return plan;
   if (steps == 1)
     plan.leaves = plan.members;
@@ -29,56 +33,63 @@ static struct gradients_kind plan_kind(struct grid *grid, int kind,
   return plan;
 }
 
-/* Leaves of their own, one for each member, are needed where a leaf is added to an earlier one. */
-static float *take_working(const struct grid *grid, const struct gradients_kind *kind,
-                           const struct gradients_tensor *tensor, struct arena *arena) {
-  if (tensor->tiled || !grid->canonical || kind->leaves == 1) return NULL;
-  return arena_take(arena, (size_t)(kind->members * tensor->count) * sizeof(float));
-}
-
 static int64_t units_of(const struct gradients_tensor *tensor) {
   return tensor->vocab ? tensor->vocab->slices : 1;
 }
 
-static float *take_levels(const struct gradients_kind *kind, struct arena *arena) {
-  return arena_take_zeroed(arena,
-                           (size_t)(kind->stacks * kind->depth * kind->total) * sizeof(float));
-}
-
-enum status gradients_init(struct gradients **gradients, struct grid *grid, const struct zero *zero,
-                           const struct gradients_tensor *tensors, int64_t count,
-                           struct arena *arena) {
-  struct gradients *g = arena_take(arena, sizeof *g);
-  struct gradients plan = {.grid = grid, .zero = zero, .tensors = count};
+static void plan_slots(struct gradients *plan, const struct gradients_setup *setup,
+                       struct arena *arena) {
   int64_t used[GRADIENTS_KINDS] = {0};
-  plan.slots = arena_take(arena, (size_t)count * sizeof *plan.slots);
-  plan.squares = arena_take(arena, (size_t)count * sizeof *plan.squares);
-  for (int i = 0; i < GRADIENTS_KINDS; i++) {
-    plan.kinds[i] = plan_kind(grid, i, tensors, count);
-    plan.kinds[i].levels = take_levels(&plan.kinds[i], arena);
-  }
-  for (int64_t i = 0; i < count; i++) {
-    const int kind = kind_of(&tensors[i]);
+  for (int64_t i = 0; i < setup->count; i++) {
+    const struct gradients_tensor *tensor = &setup->tensors[i];
+    const int kind = kind_of(tensor);
+    const size_t members = (size_t)plan->kinds[kind].members;
     const struct gradients_slot slot = {
-        .count = tensors[i].count,
-        .vocab = tensors[i].vocab,
+        .count = tensor->count,
+        .vocab = tensor->vocab,
         .kind = kind,
         .offset = used[kind],
-        .working = take_working(grid, &plan.kinds[kind], &tensors[i], arena),
-        .states = arena_take_zeroed(arena, (size_t)plan.kinds[kind].members * sizeof(*slot.states)),
+        .pieces = arena_take_zeroed(arena, members * sizeof(*slot.pieces)),
+        .states = arena_take_zeroed(arena, members * sizeof(*slot.states)),
     };
-    if (plan.slots) plan.slots[i] = slot;
-    used[kind] += gradients_padded(tensors[i].count);
-    plan.units += units_of(&tensors[i]);
+    if (plan->slots) plan->slots[i] = slot;
+    used[kind] += gradients_padded(tensor->count);
+    plan->units += units_of(tensor);
   }
+}
+
+enum status gradients_init(struct gradients **gradients, const struct gradients_setup *setup,
+                           struct arena *arena) {
+  assert(setup->dtype == DTYPE_F32 || setup->dtype == DTYPE_BF16);
+  struct gradients *g = arena_take(arena, sizeof *g);
+  struct gradients plan = {
+      .grid = setup->grid, .zero = setup->zero, .dtype = setup->dtype, .tensors = setup->count};
+  plan.slots = arena_take(arena, (size_t)setup->count * sizeof *plan.slots);
+  plan.squares = arena_take(arena, (size_t)setup->count * sizeof *plan.squares);
+  for (int i = 0; i < GRADIENTS_KINDS; i++) {
+    struct gradients_kind *kind = &plan.kinds[i];
+    *kind = plan_kind(setup, i);
+    const size_t elements = (size_t)(kind->stacks * kind->depth * kind->total);
+    kind->levels = arena_take_zeroed(arena, elements * dtype_bytes(setup->dtype));
+  }
+  plan_slots(&plan, setup, arena);
   plan.unit_squares = arena_take(arena, (size_t)plan.units * sizeof *plan.unit_squares);
-  if (g) *g = plan;
+  plan.unit_places = arena_take(arena, (size_t)plan.units * sizeof *plan.unit_places);
+  pieces_init(&plan.working, "working gradients");
+  if (g) {
+    *g = plan;
+    gradients_list_units(g);
+  }
   *gradients = g;
   return STATUS_OK;
 }
 
 void gradients_free(struct gradients *gradients) {
-  (void)gradients; /* all of it is in the arena */
+  if (gradients) pieces_free(&gradients->working);
+}
+
+size_t gradients_working_bytes(const struct gradients *gradients) {
+  return pieces_bytes(&gradients->working);
 }
 
 void gradients_begin(struct gradients *gradients, int64_t j) {
@@ -86,31 +97,29 @@ void gradients_begin(struct gradients *gradients, int64_t j) {
   for (int64_t i = 0; i < gradients->tensors; i++) gradients->slots[i].done = 0;
 }
 
-/* The stack that a member's leaf goes to. */
-static struct tree_floats stack_of(const struct gradients_kind *kind,
-                                   const struct gradients_slot *slot, int64_t member) {
-  const int64_t stack = kind->stacks > 1 ? member : 0;
-  return (struct tree_floats){kind->levels + stack * kind->depth * kind->total + slot->offset,
-                              kind->total, kind->leaves};
-}
-
+/* Which leaf of its stack a member's contribution of this micro step is. */
 static int64_t leaf_of(const struct gradients *gradients, const struct gradients_kind *kind,
                        int64_t member) {
   return kind->stacks > 1 || kind->members == 1 ? gradients->micro_step : member;
 }
 
-static bool is_first(const struct gradients *gradients, int64_t member) {
-  return gradients->micro_step == 0 && member == 0;
+/* First element of the stack that a member's leaf goes to. */
+static int64_t stack_of(const struct gradients_kind *kind, const struct gradients_slot *slot,
+                        int64_t member) {
+  return (kind->stacks > 1 ? member : 0) * kind->depth * kind->total + slot->offset;
 }
 
-/* All members may be open at once: only in a stack of its own is a member's leaf a level. */
-static float *leaf_at(struct gradients *gradients, struct gradients_slot *slot, int64_t member) {
+/* The place in a buffer where a member's contribution can be made; NULL: in a piece of its own. All
+ * members may be open at once: only in a stack of its own is a member's leaf a level. */
+static float *place_of(struct gradients *gradients, const struct gradients_slot *slot,
+                       int64_t member) {
   const struct gradients_kind *kind = gradients_kind_of(gradients, slot);
-  if (!gradients->grid->canonical || kind->leaves == 1) return kind->levels + slot->offset;
-  const struct tree_floats stack = stack_of(kind, slot, member);
-  const bool own_stack = kind->stacks == kind->members;
-  float *leaf = own_stack ? tree_leaf_floats(&stack, leaf_of(gradients, kind, member)) : NULL;
-  return leaf ? leaf : slot->working + member * slot->count;
+  if (gradients->dtype != DTYPE_F32) return NULL;
+  float *first = gradients_level(gradients, kind, stack_of(kind, slot, member));
+  if (!gradients->grid->canonical || kind->leaves == 1) return first;
+  if (kind->stacks != kind->members) return NULL;
+  const struct tree_floats tree = {first, kind->total, kind->leaves};
+  return tree_leaf_floats(&tree, leaf_of(gradients, kind, member));
 }
 
 /* Whether nothing was added to the only sum of fast mode in this step. */
@@ -121,32 +130,73 @@ static bool is_untouched(const struct gradients *gradients, const struct gradien
   return untouched;
 }
 
-float *gradients_at(struct gradients *gradients, int64_t tensor, int64_t member) {
+static void clear(float *values, int64_t count) {
+#pragma omp parallel for if (count > CHUNK)
+  for (int64_t i = 0; i < count; i += CHUNK)
+    memset(values + i, 0, (size_t)(count - i < CHUNK ? count - i : CHUNK) * sizeof *values);
+}
+
+enum status gradients_at(float **place, struct gradients *gradients, int64_t tensor,
+                         int64_t member) {
   struct gradients_slot *slot = &gradients->slots[tensor];
   assert(member >= slot->done && slot->states[member] != GRADIENTS_GIVEN);
-  float *leaf = leaf_at(gradients, slot, member);
-  assert(leaf);
-  if (slot->states[member] == GRADIENTS_CLOSED &&
-      (gradients->grid->canonical || is_untouched(gradients, slot)))
-    memset(leaf, 0, (size_t)slot->count * sizeof *leaf);
+  float *here = place_of(gradients, slot, member);
+  const bool in_sum = here && !gradients->grid->canonical;
+  if (!here && !slot->pieces[member])
+    TRY(pieces_take(&slot->pieces[member], &gradients->working, slot->count));
+  *place = here ? here : slot->pieces[member];
+  if (slot->states[member] == GRADIENTS_CLOSED && (!in_sum || is_untouched(gradients, slot)))
+    clear(*place, slot->count);
   slot->states[member] = GRADIENTS_OPEN;
-  return leaf;
+  return STATUS_OK;
 }
 
-static void add(float *restrict sum, const float *restrict values, int64_t count) {
-  for (int64_t i = 0; i < count; i++) sum[i] += values[i];
-}
+/* The tree that a contribution is added along: in fast mode the first is put down, and all others
+ * are added to it. */
+struct target {
+  void *levels;
+  int64_t stride, leaves, leaf;
+  enum dtype dtype;
+};
 
-static void give(struct gradients *gradients, struct gradients_slot *slot, int64_t first,
-                 int64_t count, const float *values) {
+static struct target target_of(struct gradients *gradients, const struct gradients_slot *slot) {
   const struct gradients_kind *kind = gradients_kind_of(gradients, slot);
-  const struct tree_floats stack = stack_of(kind, slot, slot->done);
-  if (gradients->grid->canonical)
-    tree_add_floats(&stack, leaf_of(gradients, kind, slot->done), first, count, values);
-  else if (is_first(gradients, slot->done))
-    memcpy(stack.levels + first, values, (size_t)count * sizeof *values);
+  struct target target = {.levels =
+                              gradients_level(gradients, kind, stack_of(kind, slot, slot->done)),
+                          .stride = kind->total,
+                          .leaves = kind->leaves,
+                          .leaf = leaf_of(gradients, kind, slot->done),
+                          .dtype = gradients->dtype};
+  if (gradients->grid->canonical) return target;
+  target.leaves = 2;
+  target.leaf = gradients->micro_step > 0 || slot->done > 0;
+  return target;
+}
+
+static void add_chunk(const struct target *target, int64_t first, int64_t count,
+                      const float *values) {
+  if (target->dtype == DTYPE_F32)
+    tree_add_floats(&(struct tree_floats){target->levels, target->stride, target->leaves},
+                    target->leaf, first, count, values);
   else
-    add(stack.levels + first, values, count);
+    tree_add_bf16(&(struct tree_bf16){target->levels, target->stride, target->leaves}, target->leaf,
+                  first, count, values);
+}
+
+static void give(const struct target *target, int64_t first, int64_t count, const float *values) {
+#pragma omp parallel for if (count > CHUNK)
+  for (int64_t i = 0; i < count; i += CHUNK)
+    add_chunk(target, first + i, count - i < CHUNK ? count - i : CHUNK, values + i);
+}
+
+/* Nothing is done where zeros would be added and no sum is completed. */
+static void give_zeros(const struct target *target, int64_t first, int64_t count) {
+  static const float zeros[1024];
+  const int64_t most = (int64_t)(sizeof zeros / sizeof *zeros);
+  if (tree_place(target->leaves, target->leaf).merges == 1) return;
+#pragma omp parallel for if (count > CHUNK)
+  for (int64_t i = 0; i < count; i += most)
+    add_chunk(target, first + i, count - i < most ? count - i : most, zeros);
 }
 
 void gradients_give(struct gradients *gradients, int64_t tensor, int64_t member, int64_t first,
@@ -154,30 +204,40 @@ void gradients_give(struct gradients *gradients, int64_t tensor, int64_t member,
   struct gradients_slot *slot = &gradients->slots[tensor];
   assert(member == slot->done && slot->states[member] != GRADIENTS_OPEN);
   slot->states[member] = GRADIENTS_GIVEN;
-  give(gradients, slot, first, count, values);
+  const struct target target = target_of(gradients, slot);
+  if (values)
+    give(&target, first, count, values);
+  else
+    give_zeros(&target, first, count);
 }
 
-/* A tensor that nothing was added to contributes zeros, like any other leaf. */
-static void give_zeros(struct gradients *gradients, struct gradients_slot *slot) {
-  static const float zeros[1024];
-  const int64_t most = (int64_t)(sizeof zeros / sizeof *zeros);
-  if (!gradients->grid->canonical && !is_untouched(gradients, slot)) return;
-  for (int64_t i = 0; i < slot->count; i += most)
-    give(gradients, slot, i, slot->count - i < most ? slot->count - i : most, zeros);
+/* Adds what was made for a member where it belongs. A tensor that nothing was added to contributes
+ * zeros, like any other leaf. */
+static void close_member(struct gradients *gradients, struct gradients_slot *slot, int64_t member) {
+  const struct target target = target_of(gradients, slot);
+  float *place = place_of(gradients, slot, member);
+  const bool in_sum = place && !gradients->grid->canonical;
+  if (slot->states[member] == GRADIENTS_CLOSED && (!in_sum || is_untouched(gradients, slot)))
+    give_zeros(&target, 0, slot->count);
+  if (slot->states[member] == GRADIENTS_OPEN && !in_sum)
+    give(&target, 0, slot->count, place ? place : slot->pieces[member]);
+  pieces_return(&gradients->working, slot->pieces[member]);
+  slot->pieces[member] = NULL;
+  slot->states[member] = GRADIENTS_CLOSED;
 }
 
 enum status gradients_done(struct gradients *gradients, int64_t tensor, int64_t member) {
   struct gradients_slot *slot = &gradients->slots[tensor];
   assert(member == slot->done);
-  if (slot->states[member] == GRADIENTS_CLOSED)
-    give_zeros(gradients, slot);
-  else if (slot->states[member] == GRADIENTS_OPEN && gradients->grid->canonical)
-    give(gradients, slot, 0, slot->count, leaf_at(gradients, slot, member));
-  slot->states[member] = GRADIENTS_CLOSED;
+  close_member(gradients, slot, member);
   slot->done++;
   const bool last = gradients->micro_step == grid_micro_steps(gradients->grid) - 1;
   if (!last || slot->done < gradients_kind_of(gradients, slot)->members) return STATUS_OK;
   return gradients_ready(gradients, slot);
+}
+
+int64_t gradients_members_done(const struct gradients *gradients, int64_t tensor) {
+  return gradients->slots[tensor].done;
 }
 
 enum status gradients_end(struct gradients *gradients) {
@@ -189,7 +249,23 @@ enum status gradients_end(struct gradients *gradients) {
   return STATUS_OK;
 }
 
-float *gradients_sum(struct gradients *gradients, int64_t tensor) {
+struct gradients_sum gradients_sum(const struct gradients *gradients, int64_t tensor) {
   const struct gradients_slot *slot = &gradients->slots[tensor];
-  return gradients_kind_of(gradients, slot)->levels + slot->offset;
+  return (struct gradients_sum){
+      gradients_level(gradients, &gradients->kinds[slot->kind], slot->offset), gradients->dtype};
+}
+
+void gradients_read(float *values, const struct gradients_sum *sum, int64_t first, int64_t count) {
+  if (sum->dtype == DTYPE_F32)
+    memcpy(values, (const float *)sum->values + first, (size_t)count * sizeof *values);
+  else
+    add_widen(values, (const uint16_t *)sum->values + first, count);
+}
+
+void gradients_add(const struct gradients_sum *sum, int64_t first, int64_t count,
+                   const float *values) {
+  if (sum->dtype == DTYPE_F32)
+    add_arrays((float *)sum->values + first, values, count, DTYPE_F32);
+  else
+    add_rounded((uint16_t *)sum->values + first, values, count);
 }

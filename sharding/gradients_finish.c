@@ -1,19 +1,18 @@
+#include "sharding/add.h"
 #include "sharding/gradients_state.h"
 #include "sharding/window.h"
 
 enum { BUCKET_COUNT = 64 << 10 }; /* elements: one piece of a window */
 
-static void add(float *restrict sum, const float *restrict values, int64_t count) {
-  for (int64_t i = 0; i < count; i++) sum[i] += values[i];
-}
-
 /* The sum over the members of a group of their stacks, left in the first. */
-static void join_stacks(const struct gradients_kind *kind, struct split range) {
+static void join_stacks(const struct gradients *gradients, const struct gradients_kind *kind,
+                        struct split range) {
   const int64_t stride = kind->depth * kind->total;
-  float *sums = kind->levels + range.begin;
   for (int64_t distance = 1; distance < kind->stacks; distance *= 2)
     for (int64_t s = 0; s + distance < kind->stacks; s += 2 * distance)
-      add(sums + s * stride, sums + (s + distance) * stride, split_count(range));
+      add_arrays(gradients_level(gradients, kind, s * stride + range.begin),
+                 gradients_level(gradients, kind, (s + distance) * stride + range.begin),
+                 split_count(range), gradients->dtype);
 }
 
 /* Whether sums can go on during backward without waiting for other ranks. */
@@ -21,11 +20,11 @@ static bool overlaps(const struct gradients_kind *kind) {
   return kind->axis->window && window_is_local(kind->axis->window);
 }
 
-static enum status start(struct gradients_kind *kind) {
+static enum status start(const struct gradients *gradients, struct gradients_kind *kind) {
   const struct split range = kind->ready;
   kind->ready = (struct split){0, 0};
-  return window_start(kind->axis->window, kind->levels + range.begin, split_count(range),
-                      DTYPE_F32);
+  return window_start(kind->axis->window, gradients_level(gradients, kind, range.begin),
+                      split_count(range), gradients->dtype);
 }
 
 /* Tensors are reported in an order that is the same on all ranks, mostly backwards: neighbours are
@@ -33,29 +32,29 @@ static enum status start(struct gradients_kind *kind) {
 enum status gradients_ready(struct gradients *gradients, const struct gradients_slot *slot) {
   struct gradients_kind *kind = gradients_kind_of(gradients, slot);
   const struct split range = {slot->offset, slot->offset + gradients_padded(slot->count)};
-  join_stacks(kind, range);
+  join_stacks(gradients, kind, range);
   if (!overlaps(kind)) return STATUS_OK;
   if (range.end == kind->ready.begin && split_count(kind->ready) > 0) {
     kind->ready.begin = range.begin;
   } else {
-    if (split_count(kind->ready) > 0) TRY(start(kind));
+    if (split_count(kind->ready) > 0) TRY(start(gradients, kind));
     kind->ready = range;
   }
-  if (split_count(kind->ready) >= BUCKET_COUNT) TRY(start(kind));
+  if (split_count(kind->ready) >= BUCKET_COUNT) TRY(start(gradients, kind));
   return window_poll(kind->axis->window);
 }
 
-static enum status finish_kind(struct gradients_kind *kind) {
+static enum status finish_kind(const struct gradients *gradients, struct gradients_kind *kind) {
   if (overlaps(kind)) {
-    if (split_count(kind->ready) > 0) TRY(start(kind));
+    if (split_count(kind->ready) > 0) TRY(start(gradients, kind));
     return window_finish(kind->axis->window);
   }
   if (split_power_of_two(kind->axis->size)) /* the fastest as well */
-    return comm_tree_sum(kind->axis, kind->levels, kind->total, DTYPE_F32);
-  return comm_allreduce(kind->axis, kind->levels, kind->total, DTYPE_F32, COMM_SUM);
+    return comm_tree_sum(kind->axis, kind->levels, kind->total, gradients->dtype);
+  return comm_allreduce(kind->axis, kind->levels, kind->total, gradients->dtype, COMM_SUM);
 }
 
 enum status gradients_finish(struct gradients *gradients) {
-  for (int i = 0; i < GRADIENTS_KINDS; i++) TRY(finish_kind(&gradients->kinds[i]));
+  for (int i = 0; i < GRADIENTS_KINDS; i++) TRY(finish_kind(gradients, &gradients->kinds[i]));
   return STATUS_OK;
 }

@@ -15,11 +15,15 @@ static double square_block(const float *values, int64_t count) {
   return tree_sum_doubles(lanes, 1, LANES);
 }
 
-static double square(const float *values, int64_t count) {
-  double sum = 0;
-  for (int64_t i = 0; i < count; i += BLOCK)
-    sum += square_block(values + i, count - i < BLOCK ? count - i : BLOCK);
-  return sum;
+static double square(const struct gradients_sum *sum, int64_t first, int64_t count) {
+  float values[BLOCK];
+  double total = 0;
+  for (int64_t i = 0; i < count; i += BLOCK) {
+    const int64_t size = count - i < BLOCK ? count - i : BLOCK;
+    gradients_read(values, sum, first + i, size);
+    total += square_block(values, size);
+  }
+  return total;
 }
 
 /* Whether this rank computes the units of a tensor: its owner, or each rank some. */
@@ -29,33 +33,49 @@ static bool computes(const struct gradients *gradients, int64_t tensor) {
   return tensor % axis->size == axis->rank;
 }
 
-static void square_slices(double *units, const float *sum, const struct gradients_slot *slot) {
+/* The rows of a slice, where this rank holds them. */
+static struct gradients_unit slice_unit(const struct gradients *gradients, int64_t tensor,
+                                        int64_t s) {
+  const struct gradients_slot *slot = &gradients->slots[tensor];
   const struct vocab *vocab = slot->vocab;
+  const struct split slice = vocab_slice(vocab, s);
   const int64_t rows = split_count(vocab->rows);
   const int64_t width = rows > 0 ? slot->count / rows : 0;
-  for (int64_t s = vocab->first_slice; s < vocab->end_slice; s++) {
-    const struct split slice = vocab_slice(vocab, s);
-    units[s] = square(sum + (slice.begin - vocab->rows.begin) * width, split_count(slice) * width);
-  }
+  return (struct gradients_unit){.tensor = tensor,
+                                 .first = (slice.begin - vocab->rows.begin) * width,
+                                 .count = split_count(slice) * width,
+                                 .mine = s >= vocab->first_slice && s < vocab->end_slice &&
+                                         computes(gradients, tensor)};
 }
 
 static int64_t unit_count(const struct gradients_slot *slot) {
   return slot->vocab ? slot->vocab->slices : 1;
 }
 
+void gradients_list_units(struct gradients *gradients) {
+  struct gradients_unit *unit = gradients->unit_places;
+  for (int64_t i = 0; i < gradients->tensors; i++) {
+    const struct gradients_slot *slot = &gradients->slots[i];
+    for (int64_t s = 0; s < unit_count(slot); s++)
+      *unit++ = slot->vocab ? slice_unit(gradients, i, s)
+                            : (struct gradients_unit){.tensor = i,
+                                                      .count = slot->count,
+                                                      .mine = computes(gradients, i)};
+  }
+}
+
+static void square_units(struct gradients *gradients) {
+#pragma omp parallel for schedule(dynamic)
+  for (int64_t u = 0; u < gradients->units; u++) {
+    const struct gradients_unit *unit = &gradients->unit_places[u];
+    const struct gradients_sum sum = gradients_sum(gradients, unit->tensor);
+    gradients->unit_squares[u] = unit->mine ? square(&sum, unit->first, unit->count) : 0;
+  }
+}
+
 enum status gradients_norm(struct gradients *gradients, double *norm, double *squares) {
   double *units = gradients->unit_squares;
-  memset(units, 0, (size_t)gradients->units * sizeof *units);
-  for (int64_t i = 0, unit = 0; i < gradients->tensors;
-       unit += unit_count(&gradients->slots[i++])) {
-    const struct gradients_slot *slot = &gradients->slots[i];
-    const float *sum = gradients_sum(gradients, i);
-    if (!computes(gradients, i)) continue;
-    if (slot->vocab)
-      square_slices(units + unit, sum, slot);
-    else
-      units[unit] = square(sum, slot->count);
-  }
+  square_units(gradients);
   /* Each unit is not zero on one rank only: the sum is exact in any order. */
   TRY(comm_allreduce(gradients->grid->world, units, gradients->units, DTYPE_F64, COMM_SUM));
   for (int64_t i = 0, unit = 0; i < gradients->tensors; unit += unit_count(&gradients->slots[i++]))

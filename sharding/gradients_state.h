@@ -3,6 +3,7 @@
 #define SHARDING_GRADIENTS_STATE_H
 
 #include "sharding/gradients.h"
+#include "sharding/pieces.h"
 #include "sharding/tree.h"
 
 enum { GRADIENTS_REPLICATED, GRADIENTS_SLICED, GRADIENTS_KINDS };
@@ -15,7 +16,7 @@ struct gradients_kind {
   int64_t stacks;     /* stacks of levels, each the subtree of one member, or one for all */
   int64_t leaves;     /* of each stack */
   int64_t depth;      /* levels of each stack */
-  float *levels;      /* [stacks][depth][total] */
+  void *levels;       /* [stacks][depth][total] of the buffers' type */
   struct comm *axis;  /* the ranks that hold the same elements */
   struct split ready; /* complete elements that wait for their exchange to start */
 };
@@ -27,21 +28,30 @@ struct gradients_slot {
   const struct vocab *vocab;
   int kind;
   int64_t offset;               /* in a level of its kind */
-  float *working;               /* [members][count]; NULL when tiled or not needed */
+  float **pieces;               /* [members] working pieces; NULL where there is none */
   int64_t done;                 /* members that are done in this micro step */
   enum gradients_state *states; /* [members] */
+};
+
+/* What is squared in one go: elements [first, first + count) of a tensor. */
+struct gradients_unit {
+  int64_t tensor, first, count;
+  bool mine; /* computed by this rank */
 };
 
 struct gradients {
   struct grid *grid;
   const struct zero *zero;
+  enum dtype dtype;
   int64_t tensors;
   int64_t micro_step;
   struct gradients_kind kinds[GRADIENTS_KINDS];
   struct gradients_slot *slots; /* [tensors] */
   double *squares;              /* [tensors] */
-  int64_t units;                /* entries of `unit_squares` */
-  double *unit_squares;         /* a replicated tensor is one unit, a sliced one a unit per slice */
+  int64_t units;                /* of all tensors */
+  double *unit_squares; /* [units] a replicated tensor is one unit, a sliced one a unit per slice */
+  struct gradients_unit *unit_places; /* [units] */
+  struct pieces working;
 };
 
 enum { GRADIENTS_PADDING = 16 }; /* floats: tensors begin on cache lines */
@@ -54,6 +64,15 @@ static inline struct gradients_kind *gradients_kind_of(struct gradients *gradien
                                                        const struct gradients_slot *slot) {
   return &gradients->kinds[slot->kind];
 }
+
+/* Element `i` of the levels of a kind. */
+static inline void *gradients_level(const struct gradients *gradients,
+                                    const struct gradients_kind *kind, int64_t i) {
+  return (unsigned char *)kind->levels + (size_t)i * dtype_bytes(gradients->dtype);
+}
+
+/* Lists the units of the norm (gradients_norm.c). Local. */
+void gradients_list_units(struct gradients *gradients);
 
 /* Called when a tensor is complete on this rank: starts the exchange once enough elements are.
  * Collective over the kind's axis. */

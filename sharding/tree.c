@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "sharding/add.h"
+
 /* Walks from the root to a leaf. `pending` counts left siblings that wait on the way (buffers in
  * use), `merges` the right turns at the end of the way (nodes that this leaf completes). */
 static struct tree_place walk(int64_t leaves, int64_t leaf) {
@@ -36,10 +38,6 @@ int64_t tree_depth(int64_t leaves) {
   return depth;
 }
 
-static void add(float *restrict sum, const float *restrict values, int64_t count) {
-  for (int64_t i = 0; i < count; i++) sum[i] += values[i];
-}
-
 void tree_add_floats(const struct tree_floats *tree, int64_t leaf, int64_t first, int64_t count,
                      const float *values) {
   const struct tree_place place = tree_place(tree->leaves, leaf);
@@ -48,9 +46,22 @@ void tree_add_floats(const struct tree_floats *tree, int64_t leaf, int64_t first
     if (level != values) memcpy(level, values, (size_t)count * sizeof *values);
     return;
   }
-  add(level, values, count);
+  add_arrays(level, values, count, DTYPE_F32);
   for (int64_t i = 1; i < place.merges; i++, level -= tree->stride)
-    add(level - tree->stride, level, count);
+    add_arrays(level - tree->stride, level, count, DTYPE_F32);
+}
+
+void tree_add_bf16(const struct tree_bf16 *tree, int64_t leaf, int64_t first, int64_t count,
+                   const float *values) {
+  const struct tree_place place = tree_place(tree->leaves, leaf);
+  uint16_t *level = tree->levels + place.level * tree->stride + first;
+  if (place.merges == 0) {
+    add_round(level, values, count);
+    return;
+  }
+  add_rounded(level, values, count);
+  for (int64_t i = 1; i < place.merges; i++, level -= tree->stride)
+    add_arrays(level - tree->stride, level, count, DTYPE_BF16);
 }
 
 float *tree_leaf_floats(const struct tree_floats *tree, int64_t leaf) {

@@ -40,6 +40,15 @@ struct tree_floats {
 void tree_add_floats(const struct tree_floats *tree, int64_t leaf, int64_t first, int64_t count,
                      const float *values);
 
+/* The same of bf16 buffers: leaves are rounded to nearest, and so is every sum. */
+struct tree_bf16 {
+  uint16_t *levels; /* borrowed */
+  int64_t stride;
+  int64_t leaves;
+};
+void tree_add_bf16(const struct tree_bf16 *tree, int64_t leaf, int64_t first, int64_t count,
+                   const float *values);
+
 /* Where to write leaf `leaf` so that tree_add_floats has nothing to copy; NULL when the leaf is
  * added to an earlier one and needs memory of its own. Local. */
 float *tree_leaf_floats(const struct tree_floats *tree, int64_t leaf);

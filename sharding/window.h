@@ -65,8 +65,8 @@ enum status window_open(struct comm *comm, int ranks_per_node);
 /* Closes it; comm_free does so too. Accepts NULL. Collective. */
 void window_close(struct window *window);
 
-/* values[i] = the sum over all ranks of the communicator that the window was opened for. F32 or
- * F64. Finishes what was queued before. Collective. */
+/* values[i] = the sum over all ranks of the communicator that the window was opened for. F32, F64
+ * or BF16. Finishes what was queued before. Collective. */
 enum status window_sum(struct window *window, void *values, int64_t count, enum dtype dtype);
 
 /* Whether no messages between nodes are needed, so that window_start and window_poll never wait for

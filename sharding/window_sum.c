@@ -1,6 +1,7 @@
 #include <sched.h>
 #include <string.h>
 
+#include "sharding/add.h"
 #include "sharding/comm_call.h"
 #include "sharding/split.h"
 #include "sharding/tree.h"
@@ -77,9 +78,9 @@ static void sum_tile(const struct piece *piece, int64_t first, int64_t count) {
     if (place.merges == 0)
       memcpy(levels[place.level], leaf, bytes);
     else
-      comm_add(levels[place.level], leaf, count, piece->dtype);
+      add_arrays(levels[place.level], leaf, count, piece->dtype);
     for (int64_t m = 1; m < place.merges; m++)
-      comm_add(levels[place.level - m], levels[place.level - m + 1], count, piece->dtype);
+      add_arrays(levels[place.level - m], levels[place.level - m + 1], count, piece->dtype);
   }
   memcpy(own, levels[0], bytes);
 }

@@ -16,7 +16,7 @@
 #include "stages/model/layers/head.h"
 #include "stages/model/networks/cfm_transformer.h"
 
-enum { CFM_TILE_ROWS = 256 };
+enum { CFM_TILE_ROWS = 512 };
 
 /* One network with its tables. */
 struct cfm_model {
@@ -25,16 +25,24 @@ struct cfm_model {
   struct param *output; /* [V, width] rows of the output head, sliced */
 };
 
+/* The covariance of the noise (cfm_noise.c). */
+struct cfm_noise {
+  struct kernels products; /* F32, or F64 where elements are */
+  double *exact;           /* [d, d] L in double, as the last prepare left it */
+  double *square;          /* [d, d] scratch */
+  void *matrix;            /* [d, d] scratch, of the products' type */
+  void *rows, *result;     /* [CFM_TILE_ROWS, d] scratch, of the products' type */
+  float *tile;             /* [CFM_TILE_ROWS, d] scratch */
+  struct arena scratch;    /* of the Gram matrix; its memory is the run's */
+};
+
 struct cfm {
   struct cfm_model model;
   struct cfm_model teacher; /* distillation: the frozen base */
   struct param *factor;     /* [d, d] derived: L; its data are d x d elements */
   struct cfm_schedule schedule;
-  int64_t width;        /* d */
-  double *exact;        /* [d, d] L in double, as the last prepare left it */
-  double *square;       /* [d, d] scratch */
-  float *tile;          /* [CFM_TILE_ROWS, d] scratch */
-  struct arena scratch; /* of the Gram matrix; its memory is the run's */
+  int64_t width; /* d */
+  struct cfm_noise noise;
 };
 
 /* What is drawn for one row. */
@@ -52,6 +60,11 @@ struct cfm_draw {
   float *weight;        /* [B * T] 1 where the loss on the diagonal covers the position, else 0 */
   float *jump_weight;   /* [B * T] the same of rows off the diagonal */
 };
+
+/* Takes memory from `arena`; then flow_kind.prepare and complete_gradients of the formulation. */
+enum status cfm_noise_init(struct flow *flow, struct arena *arena);
+enum status cfm_noise_prepare(struct flow *flow);
+enum status cfm_noise_gradients(struct flow *flow);
 
 /* Draws one row, or all of a batch: functions of (seed, sample, step, stratum). Local. */
 struct cfm_row cfm_draw_row(const struct flow *flow, const struct flow_batch *batch, int64_t row);

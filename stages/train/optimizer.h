@@ -18,6 +18,7 @@
 #include "pipeline/base/arena.h"
 #include "pipeline/base/error.h"
 #include "pipeline/config/options.h"
+#include "sharding/gradients.h"
 #include "sharding/vocab.h"
 #include "sharding/zero.h"
 #include "stages/model/kernels/kernels.h"
@@ -82,7 +83,8 @@ void optimizer_begin(struct optimizer *optimizer);
 /* Updates one owned tensor from its summed gradient, and its average; *finite says whether all its
  * weights are finite numbers afterwards. Local; for a cut matrix that takes Muon, collective over
  * the vocabulary group, whose ranks own its rows together. */
-enum status optimizer_apply(struct optimizer *optimizer, int64_t tensor, const float *gradient,
+enum status optimizer_apply(struct optimizer *optimizer, int64_t tensor,
+                            const struct gradients_sum *gradient,
                             const struct optimizer_update *update, bool *finite);
 
 /* A parameter as Muon sees it. Local. */

@@ -18,7 +18,7 @@ enum {
 struct work {
   const struct optimizer *optimizer;
   const struct optimizer_tensor *tensor;
-  const float *gradient;
+  const struct gradients_sum *gradient;
   struct adam adam; /* rate, decay and scale are Muon's as well */
   bool narrow;      /* moments are bf16 */
   struct random_stream rounding;
@@ -28,7 +28,7 @@ struct work {
 /* Numbers of a chunk, as F32. */
 struct chunk {
   int64_t at, count;
-  float w[CHUNK], m[CHUNK], v[CHUNK];
+  float w[CHUNK], g[CHUNK], m[CHUNK], v[CHUNK];
   uint32_t bits[CHUNK];
 };
 
@@ -48,7 +48,8 @@ static double decay_of(const struct optimizer *optimizer, const struct param *pa
 }
 
 static struct work open_work(const struct optimizer *optimizer, int64_t tensor,
-                             const float *gradient, const struct optimizer_update *update) {
+                             const struct gradients_sum *gradient,
+                             const struct optimizer_update *update) {
   const struct options *options = optimizer->options;
   const struct param *param = optimizer->tensors[tensor].param;
   char purpose[PARAM_NAME_BYTES + 16];
@@ -88,6 +89,10 @@ static void draw_bits(const struct work *work, struct chunk *chunk) {
                      (uint64_t)(param->row_begin * param->cols + chunk->at));
 }
 
+static void load_gradient(const struct work *work, struct chunk *chunk) {
+  gradients_read(chunk->g, work->gradient, chunk->at, chunk->count);
+}
+
 static void load_weights(const struct work *work, struct chunk *chunk) {
   master_load(chunk->w, work->tensor->param->data, work->tensor->low, chunk->at, chunk->count);
 }
@@ -117,9 +122,10 @@ static bool adam_chunk(const struct work *work, int64_t at) {
   const struct optimizer_tensor *tensor = work->tensor;
   draw_bits(work, &chunk);
   load_weights(work, &chunk);
+  load_gradient(work, &chunk);
   moments_load(chunk.m, tensor->first, work->narrow, at, chunk.count);
   moments_load(chunk.v, tensor->second, work->narrow, at, chunk.count);
-  adam_update(chunk.w, chunk.m, chunk.v, work->gradient + at, chunk.count, work->optimizer->updates,
+  adam_update(chunk.w, chunk.m, chunk.v, chunk.g, chunk.count, work->optimizer->updates,
               &work->adam);
   moments_store(tensor->first, work->narrow, chunk.m, at, chunk.count, chunk.bits, 0);
   moments_store(tensor->second, work->narrow, chunk.v, at, chunk.count, chunk.bits, 16);
@@ -130,10 +136,10 @@ static bool adam_chunk(const struct work *work, int64_t at) {
 static void momentum_chunk(const struct work *work, float *u, int64_t at) {
   struct chunk chunk = open_chunk(work, at);
   draw_bits(work, &chunk);
+  load_gradient(work, &chunk);
   moments_load(chunk.m, work->tensor->first, work->narrow, at, chunk.count);
-  muon_momentum(u + at, chunk.m, work->gradient + at, chunk.count,
-                work->optimizer->options->muon_momentum, work->adam.gradient_scale,
-                work->optimizer->updates);
+  muon_momentum(u + at, chunk.m, chunk.g, chunk.count, work->optimizer->options->muon_momentum,
+                work->adam.gradient_scale, work->optimizer->updates);
   moments_store(work->tensor->first, work->narrow, chunk.m, at, chunk.count, chunk.bits, 0);
 }
 
@@ -177,7 +183,8 @@ static enum status apply_muon(struct optimizer *optimizer, const struct work *wo
   return status;
 }
 
-enum status optimizer_apply(struct optimizer *optimizer, int64_t tensor, const float *gradient,
+enum status optimizer_apply(struct optimizer *optimizer, int64_t tensor,
+                            const struct gradients_sum *gradient,
                             const struct optimizer_update *update, bool *finite) {
   const struct work work = open_work(optimizer, tensor, gradient, update);
   if (work.tensor->muon) return apply_muon(optimizer, &work, finite);

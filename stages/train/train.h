@@ -65,6 +65,9 @@ struct train {
   int64_t trained_count;
   struct zero zero;
   struct gradients *gradients;
+  struct param_sink sink; /* of sliced parameters: into `gradients` */
+  float **derived;  /* [trained_count] of derived parameters: the summed gradient; else NULL */
+  bool *opened;     /* [trained_count] asked for in this micro step */
   bool *complete;   /* [trained_count] gradients of this micro step that nothing is added to */
   int64_t released; /* ... of which these many, from the last declared on, were handed over */
   enum status exchange_status; /* of handing over during the backward pass */

@@ -8,24 +8,76 @@ static int64_t member_count(const struct train *train, const struct param *param
 
 void train_exchange_begin(struct train *train, int64_t j) {
   gradients_begin(train->gradients, j);
-  for (int64_t i = 0; i < train->trained_count; i++) {
-    struct param *param = train->trained[i];
-    const int64_t members = member_count(train, param);
-    for (int64_t r = 0; r < members; r++) {
-      float *gradient = gradients_at(train->gradients, i, r);
-      if (param->member_gradients) param->member_gradients[r] = gradient;
-      if (r == 0) param->gradient = gradient;
-    }
-    train->complete[i] = false;
-  }
+  memset(train->complete, 0, (size_t)train->trained_count * sizeof(*train->complete));
+  memset(train->opened, 0, (size_t)train->trained_count * sizeof(*train->opened));
   train->released = 0;
   train->exchange_status = STATUS_OK;
 }
 
-static enum status hand_over(struct train *train, int64_t tensor) {
-  const int64_t members = member_count(train, train->trained[tensor]);
-  for (int64_t r = 0; r < members; r++) TRY(gradients_done(train->gradients, tensor, r));
+static int64_t index_of(const struct train *train, const struct param *param) {
+  int64_t i = train->trained_count - 1;
+  while (i >= 0 && train->trained[i] != param) i--;
+  return i;
+}
+
+static enum status open_members(struct train *train, int64_t tensor) {
+  struct param *param = train->trained[tensor];
+  const int64_t members = member_count(train, param);
+  for (int64_t r = 0; r < members; r++) {
+    float *gradient;
+    TRY(gradients_at(&gradient, train->gradients, tensor, r));
+    if (param->member_gradients) param->member_gradients[r] = gradient;
+    if (r == 0) param->gradient = gradient;
+  }
   return STATUS_OK;
+}
+
+void train_exchange_open(void *context, struct param *param) {
+  struct train *train = context;
+  const int64_t tensor = index_of(train, param);
+  if (tensor < 0 || train->opened[tensor] || train->exchange_status != STATUS_OK) return;
+  train->opened[tensor] = true;
+  if (!param_gives(param)) train->exchange_status = open_members(train, tensor);
+}
+
+/* Ends the contributions of members below `members`. */
+static enum status end_members(struct train *train, int64_t tensor, int64_t members) {
+  for (int64_t r = gradients_members_done(train->gradients, tensor); r < members; r++)
+    TRY(gradients_done(train->gradients, tensor, r));
+  return STATUS_OK;
+}
+
+static void give(void *context, struct param *param, int64_t member, int64_t first, int64_t count,
+                 const void *values) {
+  struct train *train = context;
+  const int64_t tensor = index_of(train, param);
+  if (train->exchange_status == STATUS_OK)
+    train->exchange_status = end_members(train, tensor, member);
+  if (train->exchange_status == STATUS_OK)
+    gradients_give(train->gradients, tensor, member, first * param->cols, count * param->cols,
+                   values);
+}
+
+static void add(void *context, struct param *param, int64_t first, int64_t count,
+                const float *values) {
+  struct train *train = context;
+  const struct gradients_sum sum = gradients_sum(train->gradients, index_of(train, param));
+  gradients_add(&sum, first * param->cols, count * param->cols, values);
+}
+
+void train_exchange_connect(struct train *train) {
+  train->sink = (struct param_sink){train, give, add};
+  for (int64_t i = 0; i < train->trained_count; i++)
+    if (train->trained[i]->sliced) train->trained[i]->sink = &train->sink;
+}
+
+static enum status hand_over(struct train *train, int64_t tensor) {
+  struct param *param = train->trained[tensor];
+  const int64_t members = member_count(train, param);
+  param->gradient = NULL;
+  for (int64_t r = 0; param->member_gradients && r < members; r++)
+    param->member_gradients[r] = NULL;
+  return end_members(train, tensor, members);
 }
 
 /* Hands over every complete gradient whose turn it is; all that are left when `all`. */
@@ -37,12 +89,6 @@ static enum status release(struct train *train, bool all) {
     train->released++;
   }
   return STATUS_OK;
-}
-
-static int64_t index_of(const struct train *train, const struct param *param) {
-  int64_t i = train->trained_count - 1;
-  while (i >= 0 && train->trained[i] != param) i--;
-  return i;
 }
 
 void train_exchange_ready(void *context, struct param *param) {
@@ -59,8 +105,16 @@ enum status train_exchange_end(struct train *train) {
   return gradients_end(train->gradients);
 }
 
-static size_t gradient_bytes(const struct param *param) {
-  return (size_t)(param->row_count * param->cols) * sizeof(float);
+static int64_t held(const struct param *param) {
+  return param->row_count * param->cols;
+}
+
+/* The summed gradient of a derived parameter, as F32. */
+static void read_derived(struct train *train, int64_t tensor) {
+  struct param *param = train->trained[tensor];
+  const struct gradients_sum sum = gradients_sum(train->gradients, tensor);
+  param->gradient = train->derived[tensor];
+  gradients_read(param->gradient, &sum, 0, held(param));
 }
 
 /* The summed gradients of derived parameters, which every rank has, become gradients of the rows
@@ -68,11 +122,14 @@ static size_t gradient_bytes(const struct param *param) {
 static enum status complete_derived(struct train *train) {
   if (!train->flow.kind->complete_gradients) return STATUS_OK;
   for (int64_t i = 0; i < train->trained_count; i++)
-    train->trained[i]->gradient = gradients_sum(train->gradients, i);
+    if (train->trained[i]->derived) read_derived(train, i);
   TRY(train->flow.kind->complete_gradients(&train->flow));
-  for (int64_t i = 0; i < train->trained_count; i++)
-    if (train->trained[i]->derived)
-      memset(train->trained[i]->gradient, 0, gradient_bytes(train->trained[i]));
+  for (int64_t i = 0; i < train->trained_count; i++) {
+    const struct gradients_sum sum = gradients_sum(train->gradients, i);
+    if (!train->trained[i]->derived) continue;
+    memset(sum.values, 0, (size_t)held(train->trained[i]) * dtype_bytes(sum.dtype));
+    train->trained[i]->gradient = NULL;
+  }
   return STATUS_OK;
 }
 

@@ -4,8 +4,14 @@
 
 #include "stages/train/train.h"
 
-/* Points the parameters' gradients at the buffers of micro step `j`. Local. */
+/* Opens micro step `j`. Local. */
 void train_exchange_begin(struct train *train, int64_t j);
+
+/* Tape callback (context: the train): points a parameter's gradient at where it is made. */
+void train_exchange_open(void *context, struct param *param);
+
+/* Makes sliced parameters give their gradients in pieces. Local. */
+void train_exchange_connect(struct train *train);
 
 /* Tape callback (context: the train): a gradient is complete. Gradients are handed over for
  * summing in one order, that of the declarations from last to first, whatever order the backward

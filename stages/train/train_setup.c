@@ -8,6 +8,7 @@
 #include "monitoring/log.h"
 #include "stages/flow/model_weights.h"
 #include "stages/train/train.h"
+#include "stages/train/train_exchange.h"
 #include "stages/train/train_inputs.h"
 #include "stages/train/train_saved.h"
 
@@ -81,6 +82,11 @@ static void list_trained(struct train *train) {
       param->member_gradients = arena_take_zeroed(arena, members * sizeof(void *));
   }
   train->complete = arena_take_zeroed(arena, most * sizeof(*train->complete));
+  train->opened = arena_take_zeroed(arena, most * sizeof(*train->opened));
+  train->derived = arena_take_zeroed(arena, most * sizeof(*train->derived));
+  for (int64_t i = 0; i < train->trained_count; i++)
+    if (train->trained[i]->derived)
+      train->derived[i] = arena_take(arena, (size_t)param_count(train->trained[i]) * sizeof(float));
   train->squares = arena_take_zeroed(arena, most * sizeof(*train->squares));
   train->scalars = arena_take_zeroed(arena, (size_t)grid_micro_steps(&train->grid) * FLOW_PARTS *
                                                 sizeof(*train->scalars));
@@ -127,13 +133,19 @@ static enum status take_gradients(struct train *train) {
                                            .vocab = param->sliced ? &train->vocab : NULL,
                                            .everywhere = param->derived};
   }
+  const bool narrow = train->options->gradients == GRADIENTS_BF16;
+  const struct gradients_setup setup = {.grid = &train->grid,
+                                        .zero = &train->zero,
+                                        .tensors = tensors,
+                                        .count = train->trained_count,
+                                        .dtype = narrow ? DTYPE_BF16 : DTYPE_F32};
   struct arena measuring;
   arena_measure(&measuring, "gradients");
-  TRY(gradients_init(&train->gradients, &train->grid, &train->zero, tensors, train->trained_count,
-                     &measuring));
+  TRY(gradients_init(&train->gradients, &setup, &measuring));
   TRY(arena_init(&train->sums, "gradients", measuring.peak));
-  return gradients_init(&train->gradients, &train->grid, &train->zero, tensors,
-                        train->trained_count, &train->sums);
+  TRY(gradients_init(&train->gradients, &setup, &train->sums));
+  train_exchange_connect(train);
+  return STATUS_OK;
 }
 
 static enum status take_state(struct train *train) {

@@ -23,6 +23,7 @@ static enum status use_tape(void *context, struct tape *tape) {
   TRY(train->flow.kind->loss(&train->flow, tape, &micro->batch, micro->batch_losses->total,
                              &micro->losses));
   timer_switch(&train->timer, TIMER_BACKWARD);
+  tape->open = real ? train_exchange_open : NULL;
   TRY(tape_backward(tape, real ? train_exchange_ready : NULL, train));
   timer_switch(&train->timer, TIMER_OTHER);
   return STATUS_OK;
@@ -87,8 +88,8 @@ static enum status update_owned(struct train *train, const struct train_result *
   for (int64_t i = 0; i < train->trained_count; i++) {
     if (!train->optimizer.tensors[i].owned) continue;
     bool finite = true;
-    TRY(optimizer_apply(&train->optimizer, i, gradients_sum(train->gradients, i), &update,
-                        &finite));
+    const struct gradients_sum gradient = gradients_sum(train->gradients, i);
+    TRY(optimizer_apply(&train->optimizer, i, &gradient, &update, &finite));
     if (!finite) train->weights_not_finite = true;
   }
   return STATUS_OK;

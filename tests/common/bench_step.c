@@ -142,9 +142,9 @@ static void update(struct step *step) {
   optimizer_begin(&step->optimizer);
   for (int64_t i = 0; i < step->params.count; i++) {
     bool finite;
+    const struct gradients_sum sum = {step->params.items[i]->gradient, DTYPE_F32};
     if (step->optimizer.tensors[i].owned)
-      require(
-          optimizer_apply(&step->optimizer, i, step->params.items[i]->gradient, &update, &finite));
+      require(optimizer_apply(&step->optimizer, i, &sum, &update, &finite));
   }
   step->times.optimizer = now() - start;
 }

@@ -195,7 +195,8 @@ static void missing_rows_are_found(struct parallel_test *test) {
   checkpoint_case_make(&made, test->world->rank, test->world->size, 2);
   if (made.list[1].rows) made.list[1].rows--; /* the last row of the table's moment */
   parallel_expect(test, checkpoint_save(&checkpoint, 1, &made.items, NULL) == STATUS_MISMATCH);
-  parallel_expect(test, strstr(error_message(), "row 5002 of 'table.moment' is held by no rank") != NULL);
+  parallel_expect(test,
+                  strstr(error_message(), "row 5002 of 'table.moment' is held by no rank") != NULL);
   if (test->world->size > 1) {
     if (test->world->rank == 1) made.list[0].name = "another";
     parallel_expect(test, checkpoint_save(&checkpoint, 1, &made.items, NULL) == STATUS_INTERNAL);

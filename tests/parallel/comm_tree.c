@@ -61,6 +61,33 @@ static void sum_has_the_same_bits_for_every_count(struct parallel_test *test) {
     }
 }
 
+/* bf16 is rounded at every node: by messages and through a window. */
+static void bf16_has_the_same_bits_for_every_count(struct parallel_test *test) {
+  static uint16_t expected[COUNT], values[COUNT];
+  static float leaf[COUNT];
+  static uint16_t levels[4 * COUNT];
+  for (int64_t l = 0; l < LEAVES; l++) {
+    for (int64_t i = 0; i < COUNT; i++) leaf[i] = value(l, i);
+    tree_add_bf16(&(struct tree_bf16){levels, COUNT, LEAVES}, l, 0, COUNT, leaf);
+  }
+  memcpy(expected, levels, sizeof expected);
+  for (int ranks = 0; ranks < 2 && split_power_of_two(test->world->size); ranks++) {
+    struct comm comm;
+    parallel_ok(test, comm_split(&comm, test->world, 0));
+    if (ranks) parallel_ok(test, window_open(&comm, 0));
+    const struct split mine = split_even(LEAVES, comm.size, comm.rank);
+    for (int64_t l = mine.begin; l < mine.end; l++) {
+      for (int64_t i = 0; i < COUNT; i++) leaf[i] = value(l, i);
+      tree_add_bf16(&(struct tree_bf16){levels, COUNT, split_count(mine)}, l - mine.begin, 0, COUNT,
+                    leaf);
+    }
+    memcpy(values, levels, sizeof values);
+    parallel_ok(test, comm_tree_sum(&comm, values, COUNT, DTYPE_BF16));
+    parallel_expect(test, memcmp(values, expected, sizeof values) == 0);
+    comm_free(&comm);
+  }
+}
+
 /* With windows over nodes as they are, and over nodes of two ranks. */
 static void windows_give_the_same_bits(struct parallel_test *test) {
   static float expected[COUNT], values[COUNT];
@@ -175,6 +202,8 @@ int main(void) {
        sum_has_the_same_bits_for_every_count},
       {"R-MPI-3 tree sum through shared memory: same bits, one and two nodes",
        windows_give_the_same_bits},
+      {"R-MPI-3 tree sum of bf16, rounded at every node: same bits, by messages and shared memory",
+       bf16_has_the_same_bits_for_every_count},
       {"tree sum of long arrays through shared memory", windows_take_long_arrays},
       {"queued sums do not wait for slow ranks, same bits", queued_sums_do_not_wait},
       {"R-MPI-3 tree scatter equals tree sum, uneven parts", scatter_equals_sum},

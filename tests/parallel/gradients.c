@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "pipeline/base/bf16.h"
 #include "sharding/gradients.h"
 #include "sharding/tree.h"
 #include "tests/common/parallel.h"
@@ -27,17 +28,29 @@ static float contribution(int64_t shard, int64_t tensor, int64_t i) {
   return value / (float)(3 + (shard + i) % 11) * (i % 5 ? 1.0f : 300.0f);
 }
 
-static float expected(int64_t shards, int64_t tensor, int64_t i) {
+static float rounded(float value) {
+  return bf16_to_float(bf16_from_float(value));
+}
+
+/* The tree over rounded leaves, every node rounded. */
+static float rounded_sum(const float *leaves, int64_t count) {
+  if (count == 1) return rounded(leaves[0]);
+  const int64_t left = (count + 1) / 2;
+  return rounded(rounded_sum(leaves, left) + rounded_sum(leaves + left, count - left));
+}
+
+static float expected(int64_t shards, int64_t tensor, int64_t i, enum dtype dtype) {
   float leaves[SHARDS_MAX];
   for (int64_t s = 0; s < shards; s++)
     leaves[s] = tensor == UNTOUCHED ? 0.0f : contribution(s, tensor, i);
-  return tree_sum_floats(leaves, 1, shards);
+  return dtype == DTYPE_BF16 ? rounded_sum(leaves, shards) : tree_sum_floats(leaves, 1, shards);
 }
 
 struct toy {
   struct grid grid;
   struct vocab vocab;
   struct zero zero;
+  enum dtype dtype;
   struct gradients_tensor tensors[TENSORS];
   struct gradients *gradients;
   struct arena arena;
@@ -48,8 +61,8 @@ static void describe(struct toy *toy) {
   toy->base = toy->vocab.rows.begin * C;
   for (int i = 0; i < TENSORS; i++) toy->tensors[i] = (struct gradients_tensor){.count = sizes[i]};
   for (int i = TABLE; i <= TILED; i++)
-    toy->tensors[i] = (struct gradients_tensor){
-        .count = split_count(toy->vocab.rows) * C, .vocab = &toy->vocab, .tiled = i == TILED};
+    toy->tensors[i] =
+        (struct gradients_tensor){.count = split_count(toy->vocab.rows) * C, .vocab = &toy->vocab};
 }
 
 static enum status make(struct toy *toy, struct arena *arena, bool owners) {
@@ -57,8 +70,12 @@ static enum status make(struct toy *toy, struct arena *arena, bool owners) {
   for (int i = 0; i < TENSORS; i++)
     costs[i] = (struct zero_tensor){(double)sizes[i], toy->tensors[i].vocab != NULL};
   TRY(zero_init(&toy->zero, &toy->grid, costs, TENSORS, arena));
-  return gradients_init(&toy->gradients, &toy->grid, owners ? &toy->zero : NULL, toy->tensors,
-                        TENSORS, arena);
+  const struct gradients_setup setup = {.grid = &toy->grid,
+                                        .zero = owners ? &toy->zero : NULL,
+                                        .tensors = toy->tensors,
+                                        .count = TENSORS,
+                                        .dtype = toy->dtype};
+  return gradients_init(&toy->gradients, &setup, arena);
 }
 
 static void open_toy(struct parallel_test *test, struct toy *toy,
@@ -78,10 +95,13 @@ static void close_toy(struct toy *toy) {
   grid_free(&toy->grid);
 }
 
-static void add_to(struct toy *toy, int64_t tensor, int64_t member, int64_t shard, int64_t base) {
-  float *gradient = gradients_at(toy->gradients, tensor, member);
+static enum status add_to(struct toy *toy, int64_t tensor, int64_t member, int64_t shard,
+                          int64_t base) {
+  float *gradient;
+  TRY(gradients_at(&gradient, toy->gradients, tensor, member));
   for (int64_t i = 0; i < toy->tensors[tensor].count; i++)
     gradient[i] += contribution(shard, tensor, base + i);
+  return STATUS_OK;
 }
 
 static void give_tiles(struct toy *toy, int64_t member, int64_t shard) {
@@ -101,13 +121,13 @@ static enum status micro_step(struct toy *toy, int64_t j) {
   gradients_begin(toy->gradients, j);
   /* A table that is both input and output is added to twice, for all members each time. */
   for (int64_t r = toy->grid.group.size - 1; r >= 0; r--)
-    add_to(toy, TABLE, r, group_begin + r * steps + j, toy->base);
+    TRY(add_to(toy, TABLE, r, group_begin + r * steps + j, toy->base));
   for (int64_t r = 0; r < toy->grid.group.size; r++) {
     TRY(gradients_done(toy->gradients, TABLE, r));
     give_tiles(toy, r, group_begin + r * steps + j);
     TRY(gradients_done(toy->gradients, TILED, r));
   }
-  for (int64_t i = 0; i < UNTOUCHED; i++) add_to(toy, i, 0, toy->grid.shards.begin + j, 0);
+  for (int64_t i = 0; i < UNTOUCHED; i++) TRY(add_to(toy, i, 0, toy->grid.shards.begin + j, 0));
   TRY(gradients_done(toy->gradients, 1, 0));
   return gradients_end(toy->gradients);
 }
@@ -117,30 +137,33 @@ static enum status step(struct toy *toy) {
   return gradients_finish(toy->gradients);
 }
 
-static bool near(float a, float b) {
-  return fabsf(a - b) <= 1e-3f * (1 + fabsf(b));
+/* Sums of both signs lose digits of their largest part, about 5e3. */
+static bool near(float a, float b, enum dtype dtype) {
+  return fabsf(a - b) <= (dtype == DTYPE_BF16 ? 200.0f : 1e-3f * (1 + fabsf(b)));
 }
 
 static void compare(struct parallel_test *test, struct toy *toy, bool owners) {
   const bool exact = toy->grid.canonical;
   for (int64_t t = 0; t < TENSORS; t++) {
-    const float *sum = gradients_sum(toy->gradients, t);
+    float values[V * C * 2];
+    const struct gradients_sum sum = gradients_sum(toy->gradients, t);
     const int64_t base = toy->tensors[t].vocab ? toy->base : 0;
     if (owners && !zero_owns(&toy->zero, t)) continue;
+    gradients_read(values, &sum, 0, toy->tensors[t].count);
     for (int64_t i = 0; i < toy->tensors[t].count; i++) {
-      const float wanted = expected(toy->grid.micro_shards, t, base + i);
-      parallel_expect(test,
-                      exact ? memcmp(&sum[i], &wanted, sizeof wanted) == 0 : near(sum[i], wanted));
+      const float wanted = expected(toy->grid.micro_shards, t, base + i, toy->dtype);
+      parallel_expect(test, exact ? values[i] == wanted : near(values[i], wanted, toy->dtype));
     }
   }
 }
 
 /* Runs two steps (buffers are used again) on every admissible group size. */
-static void run(struct parallel_test *test, int64_t micro_shards, bool canonical, bool owners) {
+static void run(struct parallel_test *test, int64_t micro_shards, bool canonical, bool owners,
+                enum dtype dtype) {
   for (int64_t group = 1; group <= test->world->size; group++) {
     const struct grid_options options = {group, micro_shards, SLICES, canonical};
     if (grid_check(test->world->size, &options) != STATUS_OK) continue;
-    struct toy toy = {0};
+    struct toy toy = {.dtype = dtype};
     open_toy(test, &toy, &options, owners);
     for (int i = 0; i < 2; i++) {
       parallel_ok(test, step(&toy));
@@ -152,24 +175,27 @@ static void run(struct parallel_test *test, int64_t micro_shards, bool canonical
 
 static void canonical_sums(struct parallel_test *test) {
   const int64_t shards[] = {1, 2, 4, 8, 12, 16};
-  for (size_t i = 0; i < sizeof shards / sizeof *shards; i++) run(test, shards[i], true, false);
+  for (size_t i = 0; i < sizeof shards / sizeof *shards; i++)
+    for (int narrow = 0; narrow < 2; narrow++)
+      run(test, shards[i], true, false, narrow ? DTYPE_BF16 : DTYPE_F32);
 }
 
 static void canonical_sums_at_owners(struct parallel_test *test) {
-  run(test, 4, true, true);
-  run(test, 16, true, true);
+  run(test, 4, true, true, DTYPE_F32);
+  run(test, 16, true, true, DTYPE_BF16);
 }
 
 static void fast_sums(struct parallel_test *test) {
-  run(test, 12, false, false);
-  run(test, test->world->size, false, true);
+  run(test, 12, false, false, DTYPE_F32);
+  run(test, 12, false, false, DTYPE_BF16);
+  run(test, test->world->size, false, true, DTYPE_F32);
 }
 
 /* The norm of a world of one rank, made from the expected sums. */
 static double serial_norm(int64_t shards) {
   double sum = 0;
   for (int64_t t = 0; t < TENSORS; t++)
-    for (int64_t i = 0; i < sizes[t]; i++) sum += pow((double)expected(shards, t, i), 2);
+    for (int64_t i = 0; i < sizes[t]; i++) sum += pow((double)expected(shards, t, i, DTYPE_F32), 2);
   return sqrt(sum);
 }
 
@@ -182,7 +208,7 @@ static void norm_has_the_same_bits(struct parallel_test *test) {
     for (int owners = 0; owners < 2; owners++) {
       const struct grid_options options = {group, 8, SLICES, true};
       if (grid_check(test->world->size, &options) != STATUS_OK) continue;
-      struct toy toy = {0};
+      struct toy toy = {.dtype = DTYPE_F32};
       double norm = 0, squares[TENSORS] = {0};
       open_toy(test, &toy, &options, owners);
       parallel_ok(test, step(&toy));
@@ -197,12 +223,14 @@ static void norm_has_the_same_bits(struct parallel_test *test) {
 }
 
 static void norm_shows_bad_numbers(struct parallel_test *test) {
-  struct toy toy = {0};
+  struct toy toy = {.dtype = DTYPE_F32};
   double norm = 0;
+  float *place;
   const struct grid_options options = {1, test->world->size, 0, false};
   open_toy(test, &toy, &options, true);
   gradients_begin(toy.gradients, 0);
-  if (test->world->rank == test->world->size - 1) gradients_at(toy.gradients, 1, 0)[999] = NAN;
+  parallel_ok(test, gradients_at(&place, toy.gradients, 1, 0));
+  if (test->world->rank == test->world->size - 1) place[999] = NAN;
   parallel_ok(test, gradients_end(toy.gradients));
   parallel_ok(test, gradients_finish(toy.gradients));
   parallel_ok(test, gradients_norm(toy.gradients, &norm, NULL));

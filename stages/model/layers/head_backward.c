@@ -8,24 +8,20 @@ struct scratch {
   void *dw, *db; /* a tile of gradients, for a sink */
 };
 
-static bool gives(const struct param *param) {
-  return param->sink && param->uses == 1;
-}
-
 static void take_scratch(struct tape *tape, const struct head_backward *pass,
                          struct scratch *scratch) {
   const struct head_tokens *tokens = pass->tokens;
   head_stack_open(tape, &scratch->dx, tokens->vocab, tokens->room, pass->w->cols);
   scratch->dlogits = array_elements(tape, HEAD_BLOCK_TOKENS * HEAD_TILE_ROWS);
-  scratch->dw = gives(pass->w) ? array_sums(tape, HEAD_TILE_ROWS * pass->w->cols) : NULL;
-  scratch->db = pass->b && gives(pass->b) ? array_sums(tape, HEAD_TILE_ROWS) : NULL;
+  scratch->dw = param_gives(pass->w) ? array_sums(tape, HEAD_TILE_ROWS * pass->w->cols) : NULL;
+  scratch->db = pass->b && param_gives(pass->b) ? array_sums(tape, HEAD_TILE_ROWS) : NULL;
 }
 
 /* Where the gradient of a tile's rows is added; NULL where none is wanted. */
 static void *tile_gradient(struct tape *tape, const struct param *param, int64_t member,
                            struct head_tile tile, void *piece) {
   if (!param || param->frozen) return NULL;
-  if (gives(param)) {
+  if (param_gives(param)) {
     array_clear_sums(tape, piece, tile.rows * param->cols);
     return piece;
   }
@@ -35,7 +31,7 @@ static void *tile_gradient(struct tape *tape, const struct param *param, int64_t
 
 static void hand_over(const struct tape *tape, struct param *param, int64_t member,
                       struct head_tile tile, const void *piece) {
-  if (!param || param->frozen || !gives(param) || arena_is_measuring(tape->arena)) return;
+  if (!param || param->frozen || !param_gives(param) || arena_is_measuring(tape->arena)) return;
   param->sink->give(param->sink->context, param, member, tile.first - param->row_begin, tile.rows,
                     piece);
 }

@@ -32,6 +32,35 @@ static enum status gather(struct tape *tape, const struct vocab_embedding_record
   return vocab_gather(kept->vocab, all->rows, y->gradient, all->counts, row_bytes);
 }
 
+enum { TILE_ROWS = 64 };
+
+static bool is_in(const int32_t *ids, int64_t count, int64_t first, int64_t rows) {
+  bool found = false;
+  for (int64_t i = 0; i < count; i++) found |= ids[i] >= first && ids[i] < first + rows;
+  return found;
+}
+
+/* As add_rows, in finished tiles; most hold zeros only. */
+static void give_rows(struct tape *tape, const struct vocab_embedding_record *kept,
+                      const struct gathered *all) {
+  struct param *table = kept->table;
+  void *tile = array_sums(tape, TILE_ROWS * table->cols);
+  if (arena_is_measuring(tape->arena)) return;
+  int64_t first = 0;
+  for (int r = 0; r < vocab_members(kept->vocab); first += all->counts[r], r++)
+    for (int64_t row = 0, rows; row < table->row_count; row += rows) {
+      rows = table->row_count - row < TILE_ROWS ? table->row_count - row : TILE_ROWS;
+      const int32_t *ids = all->ids + first;
+      const bool found = is_in(ids, all->counts[r], table->row_begin + row, rows);
+      if (found) array_clear_sums(tape, tile, rows * table->cols);
+      if (found)
+        tape->kernels->embedding_backward(tile, array_at(tape, all->rows, first * table->cols), ids,
+                                          all->counts[r], table->cols, table->row_begin + row,
+                                          rows);
+      table->sink->give(table->sink->context, table, r, row, rows, found ? tile : NULL);
+    }
+}
+
 /* Each member adds to its own rows of the table, the tokens of one member after the other. */
 static void add_rows(struct tape *tape, const struct vocab_embedding_record *kept,
                      const struct gathered *all) {
@@ -52,7 +81,8 @@ static void vocab_embedding_backward(struct tape *tape, const struct record *rec
   const size_t mark = arena_mark(tape->arena);
   struct gathered all;
   tape->status = gather(tape, kept, &all);
-  if (tape->status == STATUS_OK) add_rows(tape, kept, &all);
+  if (tape->status == STATUS_OK && param_gives(kept->table)) give_rows(tape, kept, &all);
+  if (tape->status == STATUS_OK && !param_gives(kept->table)) add_rows(tape, kept, &all);
   arena_reset(tape->arena, mark);
 }
 

@@ -40,10 +40,14 @@ struct param;
 struct param_sink {
   void *context; /* borrowed */
   /* Rows [first, first + count), counted from row_begin, of the contribution of the tokens of
-   * member `member` (sum type). Called instead of adding to param_member_gradient when the
-   * parameter has one use; members in order, each row once for each. */
+   * member `member` (sum type; NULL: zeros). Called instead of adding to param_member_gradient when
+   * the parameter has one use; members in order, each row once for each. */
   void (*give)(void *context, struct param *param, int64_t member, int64_t first, int64_t count,
                const void *values);
+  /* Adds to rows of the gradient after it was summed over the whole batch (flow_kind,
+   * complete_gradients); NULL where that is param->gradient. */
+  void (*add)(void *context, struct param *param, int64_t first, int64_t count,
+              const float *values);
 };
 
 struct param {
@@ -104,6 +108,11 @@ void param_slice(struct param *param, int64_t begin, int64_t count);
  * for every group size (sharding/gradients.h); elsewhere it is `gradient` for all. Local. */
 static inline void *param_member_gradient(const struct param *param, int64_t member) {
   return param->member_gradients ? param->member_gradients[member] : param->gradient;
+}
+
+/* Whether layers give a parameter's gradient to its sink. Local. */
+static inline bool param_gives(const struct param *param) {
+  return param->sink && param->uses == 1;
 }
 
 /* The type of a parameter's array when activations have the type `element`: vectors have the sum

@@ -109,9 +109,15 @@ static void finish_params(struct tape *tape, const struct record *record) {
   }
 }
 
+static void open_params(struct tape *tape, const struct record *record) {
+  for (int i = 0; tape->open && i < TAPE_RECORD_PARAMS; i++)
+    if (record->params[i]) tape->open(tape->ready_context, record->params[i]);
+}
+
 static void run_backward(struct tape *tape) {
   tape->recording = false;
   for (struct record *record = tape->last; record; record = record->previous) {
+    open_params(tape, record);
     if (tape->status == STATUS_OK) record->kind->backward(tape, record);
     finish_params(tape, record);
   }

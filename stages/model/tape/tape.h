@@ -45,7 +45,8 @@ struct record {
   struct param *params[TAPE_RECORD_PARAMS]; /* used by the layer; unused entries NULL */
 };
 
-/* Called during backward when nothing more will be added to a parameter's gradient. */
+/* Called during backward: before the first layer adds to a parameter's gradient, or when nothing
+ * more will be added to it. */
 typedef void tape_ready(void *context, struct param *param);
 
 struct tape {
@@ -53,10 +54,12 @@ struct tape {
   struct arena *arena;           /* borrowed: data of values, gradients, saved arrays */
   struct arena *records;         /* borrowed: structs of values and records; always real */
   struct record *last;
-  bool recording; /* off: values are computed and nothing is recorded */
-  bool training;  /* on: dropout drops */
-  bool counting;  /* forward pass of a checkpointed region: uses of parameters count */
-  bool replaying; /* backward pass of a checkpointed region: uses were counted before */
+  bool recording;   /* off: values are computed and nothing is recorded */
+  bool training;    /* on: dropout drops */
+  bool counting;    /* forward pass of a checkpointed region: uses of parameters count */
+  bool replaying;   /* backward pass of a checkpointed region: uses were counted before */
+  tape_ready *open; /* set by the owner, or NULL: called with the context of tape_backward for every
+                       parameter of a layer before the layer's backward runs */
   tape_ready *ready;
   void *ready_context;
   enum status status;

@@ -144,7 +144,7 @@ static void a_sink_takes_finished_rows(void **state) {
   double added[7 * 5 + 75 * 6], rest[7 * 5 + 75 * 6];
   assert_int_equal(gradient_count(&tested), 7 * 5 + 75 * 6);
   gradient_compute(&tested, added);
-  const struct param_sink sink = {&gathered, give};
+  const struct param_sink sink = {.context = &gathered, .give = give};
   setting.w->sink = &sink;
   gradient_compute(&tested, rest);
   for (int i = 0; i < 75; i++) assert_int_equal(gathered.given[i], 1);

@@ -73,7 +73,8 @@ static void apply_all(struct fixture *f, int64_t step, double rate, double scale
     bool finite = false;
     for (int64_t j = 0; j < param_count(f->params.items[i]); j++)
       gradient[j] = gradient_of(step, j);
-    assert_ok(optimizer_apply(&f->optimizer, i, gradient, &update, &finite));
+    const struct gradients_sum sum = {gradient, DTYPE_F32};
+    assert_ok(optimizer_apply(&f->optimizer, i, &sum, &update, &finite));
     assert_true(finite);
   }
 }
@@ -170,10 +171,11 @@ static void bad_weights_are_seen(void **state) {
   struct fixture f = {.options = adam_options()};
   open_fixture(&f, DTYPE_F32);
   const struct optimizer_update update = {.rate = 1e30, .gradient_scale = 1};
-  const float gradient[WIDTH] = {1, NAN, 1};
+  float gradient[WIDTH] = {1, NAN, 1};
+  const struct gradients_sum sum = {gradient, DTYPE_F32};
   bool finite = true;
   optimizer_begin(&f.optimizer);
-  assert_ok(optimizer_apply(&f.optimizer, 2, gradient, &update, &finite));
+  assert_ok(optimizer_apply(&f.optimizer, 2, &sum, &update, &finite));
   assert_false(finite);
   close_fixture(&f);
 }
