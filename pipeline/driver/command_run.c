@@ -64,6 +64,7 @@ enum status command_run(int argc, char **argv) {
   TRY(arguments_parse(&arguments, argv[0], argc - 1, argv + 1));
   CHECK(arguments.operands.count == 1, STATUS_USAGE,
         "expected one recipe: millrace run RECIPE [--set node.key=value]... [-np N]");
+  if (arguments.dry_run) return command_plan(argc, argv);
   process_watch_signals();
   TRY(run_open(&run, &arguments, 0));
   const enum status status = make_run(&run, &arguments, &graph);

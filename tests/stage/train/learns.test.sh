@@ -5,6 +5,8 @@
 make_corpus corpus.txt 600
 make_recipe g.yaml 120
 echo "  ar: {run: pretrain, method: ar, from: tokens, checkpoint_every: 60, validate_every: 120}" >>g.yaml
+"$millrace" run g.yaml --dry-run >output 2>&1
+check "a dry run shows the plan and makes nothing" test $? -eq 0 -a ! -e runs/toy/tokens -a -s output
 "$millrace" run g.yaml >output 2>&1
 check "it trains" test $? -eq 0
 unigram=$(sed -nE 's/.*"unigram_loss_nats": *([0-9.]+).*/\1/p' runs/toy/tokens/manifest.json | head -1)

@@ -7,6 +7,9 @@ make_corpus corpus.txt 300
 make_recipe g.yaml 40
 echo "  whole: {run: pretrain, method: ar, from: tokens}" >>g.yaml
 echo "  torn: {run: pretrain, method: ar, from: tokens, ranks: 2}" >>g.yaml
+for signal in TERM INT; do
+  echo "  on_$signal: {run: pretrain, method: ar, from: tokens, steps: 400, log_every: 100}" >>g.yaml
+done
 echo "  halted: {run: pretrain, method: ar, from: tokens, ranks: 2}" >>g.yaml
 "$millrace" run g.yaml --node whole >output 2>&1
 check "the whole training ends" test $? -eq 0
@@ -47,4 +50,13 @@ check "it saved where it stopped" test -d "runs/toy/halted.partial/checkpoints/s
 check "it goes on with another number of ranks (R-ELA-2)" says "resumes after step $stopped"
 check "stopped and resumed elsewhere: the same losses (R-ELA-3)" same_numbers whole halted
 check "stopped and resumed elsewhere: the same weights" test "$(weights whole)" = "$(weights halted)"
+
+for signal in TERM INT; do # to the stage itself, as a batch system would
+  "$OUT/millrace-stage" pretrain --run runs/toy --node on_$signal >output 2>&1 &
+  stage=$!
+  wait_for_step on_$signal 4
+  kill -$signal $stage
+  wait $stage
+  check "SIG$signal is answered with exit 75 (R-SLM-1)" test $? -eq 75
+done
 finish
