@@ -46,11 +46,12 @@ static bool are_compatible(const struct bpe *bpe, int32_t left, int32_t right) {
 
 /* --- tables ----------------------------------------------------------------------------------- */
 
-int32_t bpe_find(const struct bpe *bpe, const char *bytes, size_t count) {
+/* The token that is exactly these bytes, or -1. */
+static int32_t find_token(const struct bpe *bpe, const char *bytes, size_t count) {
   int32_t node = PIECE_TRIE_ROOT;
   for (size_t i = 0; i < count && node >= 0; i++)
     node = piece_trie_step(&bpe->trie, node, (unsigned char)bytes[i]);
-  return node >= 0 ? bpe->trie.nodes[node].id : -1;
+  return node >= 0 ? piece_trie_id(&bpe->trie, node) : -1;
 }
 
 /* The longest token that `bytes` begins with, of at most `count` bytes; -1: none. */
@@ -59,9 +60,9 @@ static int32_t longest_token(const struct bpe *bpe, const unsigned char *bytes, 
   for (size_t i = 0; i < count; i++) {
     node = piece_trie_step(&bpe->trie, node, bytes[i]);
     if (node < 0) break;
-    if (bpe->trie.nodes[node].id >= 0) longest = bpe->trie.nodes[node].id;
+    if (piece_trie_ends(&bpe->trie, node)) longest = node;
   }
-  return longest;
+  return longest < 0 ? -1 : bpe->trie.values[longest].id;
 }
 
 /* Finds the merge that makes a token: of all ways to cut it into two tokens of lower rank, the one
@@ -71,7 +72,7 @@ static void find_split(struct bpe *bpe, int32_t id) {
   bpe->splits[id] = (struct bpe_split){id, id};
   for (int32_t left = bpe->shorter[id]; left >= 0; left = bpe->shorter[left]) {
     const uint32_t cut = bpe->tokens[left].count;
-    const int32_t right = bpe_find(bpe, (const char *)token->bytes + cut, token->count - cut);
+    const int32_t right = find_token(bpe, (const char *)token->bytes + cut, token->count - cut);
     if (left > id || right < 0 || right > id || !are_compatible(bpe, left, right)) continue;
     bpe->splits[id] = (struct bpe_split){left, right};
     add_pair(bpe, (struct bpe_pair){left, right, id});
@@ -95,7 +96,7 @@ static enum status build_trie(struct bpe *bpe) {
 static enum status check_bytes(const struct bpe *bpe) {
   for (int byte = 0; byte < 256; byte++) {
     const char one = (char)byte;
-    CHECK(bpe_find(bpe, &one, 1) >= 0, STATUS_DAMAGED,
+    CHECK(find_token(bpe, &one, 1) >= 0, STATUS_DAMAGED,
           "the vocabulary has no token for the byte %d; every single byte needs one", byte);
   }
   return STATUS_OK;
@@ -172,6 +173,7 @@ enum status bpe_encode(struct bpe *bpe, struct tokens *ids, const char *bytes, s
   TRY(clear_dead(bpe, count + 1));
   size_t at = 0;
   int32_t next = longest_token(bpe, text, count);
+  if (next >= 0 && bpe->tokens[next].count == count) return tokens_add(ids, &next, 1);
   while (at < count) {
     const int32_t last = ids->count > first ? ids->ids[ids->count - 1] : -1;
     const int32_t token = fitting(bpe, last, next, at);

@@ -44,10 +44,8 @@ struct bpe {
 enum status bpe_open(struct bpe *bpe, const struct bpe_token *tokens, int32_t count);
 void bpe_close(struct bpe *bpe);
 
-/* The token that is exactly these bytes, or -1. Local. */
-int32_t bpe_find(const struct bpe *bpe, const char *bytes, size_t count);
-
-/* Appends the tokens of one pre-token. Local. ENVIRONMENT when memory is out. */
+/* Appends the tokens of one pre-token; one that is a token as a whole is that token, whatever
+ * merging would give. Local. ENVIRONMENT when memory is out. */
 enum status bpe_encode(struct bpe *bpe, struct tokens *ids, const char *bytes, size_t count);
 
 #endif

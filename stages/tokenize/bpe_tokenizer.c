@@ -37,30 +37,22 @@ struct bpe_tokenizer {
   char rules[96];
 };
 
-/* A pre-token that is a token as a whole is that token, whatever merging would give. */
-static enum status encode_new(struct bpe_tokenizer *self, struct tokens *ids, const char *bytes,
-                              size_t count) {
-  const int32_t whole = bpe_find(&self->bpe, bytes, count);
-  if (whole >= 0) return tokens_add(ids, &whole, 1);
-  return bpe_encode(&self->bpe, ids, bytes, count);
-}
-
 static enum status encode_and_keep(struct bpe_tokenizer *self, struct tokens *ids,
                                    const char *bytes, size_t count) {
   const size_t first = ids->count;
-  TRY(encode_new(self, ids, bytes, count));
-  const struct word_pieces pieces = {ids->ids + first, ids->count - first, 0};
-  if (pieces.count <= WORD_SHORT_PIECES && count <= WORD_SHORT_BYTES) {
-    uint64_t key[2];
-    word_cache_key(key, bytes, count, count);
-    word_cache_put(&self->cache, key, pieces);
-  } else if (pieces.count <= WORD_LONG_PIECES && count <= WORD_LONG_BYTES) {
+  TRY(bpe_encode(&self->bpe, ids, bytes, count));
+  const struct word_pieces pieces = {.ids = ids->ids + first, .count = ids->count - first};
+  if (pieces.count > WORD_LONG_PIECES || count > WORD_LONG_BYTES) return STATUS_OK;
+  if (count > WORD_SHORT_BYTES) {
     word_cache_put_long(&self->cache, bytes, count, pieces);
+    return STATUS_OK;
   }
+  uint64_t key[2];
+  word_cache_key(key, bytes, count, count);
+  word_cache_put(&self->cache, key, pieces);
   return STATUS_OK;
 }
 
-/* A pre-token that is not among the short ones that are remembered. */
 static enum status encode_longer(struct bpe_tokenizer *self, struct tokens *ids, const char *bytes,
                                  size_t count) {
   const struct word_long *known =
@@ -72,7 +64,8 @@ static enum status encode_longer(struct bpe_tokenizer *self, struct tokens *ids,
 static inline enum status encode_short(struct bpe_tokenizer *self, struct tokens *ids,
                                        const uint64_t key[2], const char *bytes, size_t count) {
   const struct word_short *known = word_cache_find(&self->cache, key);
-  if (!known) return encode_longer(self, ids, bytes, count);
+  if (!known) return encode_and_keep(self, ids, bytes, count);
+  if (known->beside) return tokens_add(ids, word_cache_beside(&self->cache, known), known->count);
   if (ids->capacity - ids->count < WORD_SHORT_PIECES) TRY(tokens_reserve(ids, WORD_SHORT_PIECES));
   ids->count += word_short_ids(ids->ids + ids->count, known);
   return STATUS_OK;

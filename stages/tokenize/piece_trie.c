@@ -1,6 +1,5 @@
 #include "stages/tokenize/piece_trie.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,11 +29,16 @@ static enum status reserve(struct builder *builder, size_t needed) {
   if (needed <= builder->capacity) return STATUS_OK;
   size_t capacity = builder->capacity ? builder->capacity : 4096;
   while (capacity < needed) capacity *= 2;
-  struct piece_trie_node *nodes = realloc(builder->trie->nodes, capacity * sizeof *nodes);
-  CHECK(nodes, STATUS_ENVIRONMENT, "out of memory: a trie of %zu nodes", capacity);
-  for (size_t i = builder->capacity; i < capacity; i++)
-    nodes[i] = (struct piece_trie_node){.base = 0, .parent = UNUSED, .id = -1};
-  builder->trie->nodes = nodes;
+  struct piece_trie *trie = builder->trie;
+  struct piece_trie_node *nodes = realloc(trie->nodes, capacity * sizeof *nodes);
+  if (nodes) trie->nodes = nodes;
+  struct piece_trie_value *values = realloc(trie->values, capacity * sizeof *values);
+  if (values) trie->values = values;
+  CHECK(nodes && values, STATUS_ENVIRONMENT, "out of memory: a trie of %zu nodes", capacity);
+  for (size_t i = builder->capacity; i < capacity; i++) {
+    nodes[i] = (struct piece_trie_node){.base = 0, .parent = UNUSED};
+    values[i] = (struct piece_trie_value){.id = -1};
+  }
   builder->capacity = capacity;
   return STATUS_OK;
 }
@@ -82,7 +86,7 @@ static enum status place(struct builder *builder, int32_t node, const unsigned c
                          size_t count) {
   size_t base = 0;
   TRY(find_base(builder, labels, count, &base));
-  builder->trie->nodes[node].base = (int32_t)base;
+  builder->trie->nodes[node].base |= (uint32_t)base;
   for (size_t i = 0; i < count; i++) builder->trie->nodes[base + labels[i]].parent = node;
   if (builder->trie->count < base + LABELS + 1) builder->trie->count = base + LABELS + 1;
   return STATUS_OK;
@@ -94,7 +98,7 @@ static enum status build_children(struct builder *builder, struct range range) {
   unsigned char labels[LABELS];
   const size_t count = collect(builder, range, labels);
   TRY(place(builder, range.node, labels, count));
-  const int32_t base = builder->trie->nodes[range.node].base;
+  const int32_t base = (int32_t)(builder->trie->nodes[range.node].base & ~PIECE_TRIE_ENDS);
   for (size_t i = 0, begin = range.begin; i < count; i++) {
     size_t end = begin;
     while (end < range.end && builder->keys[end].bytes[range.depth] == labels[i]) end++;
@@ -107,8 +111,8 @@ static enum status build_children(struct builder *builder, struct range range) {
 static enum status build(struct builder *builder, struct range range) {
   const struct piece_trie_key *first = &builder->keys[range.begin];
   if (first->count == range.depth) {
-    builder->trie->nodes[range.node].id = first->id;
-    builder->trie->nodes[range.node].score = first->score;
+    builder->trie->nodes[range.node].base |= PIECE_TRIE_ENDS;
+    builder->trie->values[range.node] = (struct piece_trie_value){first->id, first->score};
     range.begin++;
   }
   if (range.begin == range.end) return STATUS_OK;
@@ -132,5 +136,6 @@ enum status piece_trie_build(struct piece_trie *trie, struct piece_trie_key *key
 
 void piece_trie_free(struct piece_trie *trie) {
   free(trie->nodes);
+  free(trie->values);
   *trie = (struct piece_trie){0};
 }

@@ -56,8 +56,8 @@ static bool offer_pieces(struct viterbi *viterbi, const char *bytes, size_t at, 
   for (size_t end = at; end < count;) {
     node = piece_trie_step(viterbi->trie, node, (unsigned char)bytes[end++]);
     if (node < 0) break;
-    const struct piece_trie_node *found = &viterbi->trie->nodes[node];
-    if (found->id < 0) continue;
+    if (!piece_trie_ends(viterbi->trie, node)) continue;
+    const struct piece_trie_value *found = &viterbi->trie->values[node];
     single |= end - at == character;
     offer(viterbi,
           &(struct candidate){at, end, found->id, (double)found->score + before, found->score});

@@ -135,11 +135,13 @@ static enum status add_new(struct unigram_words *words, const char *word, size_t
   TRY(add_segmented(words, words->gathered.bytes, words->gathered.length, &result));
   const bool holds = result.limit > -before && result.count <= WORD_LONG_PIECES;
   if (!holds || count > WORD_LONG_BYTES) return STATUS_OK;
-  const struct word_pieces pieces = {words->pieces, result.count,
-                                     (float)(result.limit * (1 - 0x1p-20))};
+  const struct word_pieces pieces = {
+      .ids = words->pieces,
+      .count = result.count,
+      .limit = (float)(result.limit * (1 - 0x1p-20)), /* rounded towards safety */
+      .beside = has_unknown(words, result.count)};
   const char *content = words->gathered.bytes + SPACE_BYTES;
-  if (count > WORD_SHORT_BYTES || result.count > WORD_SHORT_PIECES ||
-      has_unknown(words, result.count)) {
+  if (count > WORD_SHORT_BYTES) {
     word_cache_put_long(&words->cache, content, count, pieces);
     return STATUS_OK;
   }
@@ -149,15 +151,19 @@ static enum status add_new(struct unigram_words *words, const char *word, size_t
   return STATUS_OK;
 }
 
-/* A word that is not among the short ones that are remembered. */
+/* A word whose pieces are known. */
+static enum status add_pieces(struct unigram_words *words, const int32_t *pieces, size_t count) {
+  TRY(tokens_reserve(words->ids, count));
+  add_up(words);
+  for (size_t i = 0; i < count; i++) add_piece(words, pieces[i]);
+  return STATUS_OK;
+}
+
 static enum status add_longer(struct unigram_words *words, const char *word, size_t count) {
   const struct word_long *known =
       count <= WORD_LONG_BYTES ? word_cache_find_long(&words->cache, word, count) : NULL;
   if (!known || !is_above(words, known->limit)) return add_new(words, word, count);
-  TRY(tokens_reserve(words->ids, known->count));
-  add_up(words);
-  for (uint32_t i = 0; i < known->count; i++) add_piece(words, known->ids[i]);
-  return STATUS_OK;
+  return add_pieces(words, known->ids, known->count);
 }
 
 /* Words of nothing but a space that turned out not to end the document. */
@@ -170,7 +176,9 @@ static enum status add_empty_words(struct unigram_words *words) {
 static inline enum status add_short(struct unigram_words *words, const uint64_t key[2],
                                     const char *word, size_t count) {
   const struct word_short *known = word_cache_find(&words->cache, key);
-  if (!known || !is_above(words, known->limit)) return add_longer(words, word, count);
+  if (!known || !is_above(words, known->limit)) return add_new(words, word, count);
+  if (known->beside)
+    return add_pieces(words, word_cache_beside(&words->cache, known), known->count);
   if (words->ids->capacity - words->ids->count < WORD_SHORT_PIECES)
     TRY(tokens_reserve(words->ids, WORD_SHORT_PIECES));
   words->ids->count += word_short_ids(words->ids->ids + words->ids->count, known);

@@ -8,27 +8,46 @@ enum status word_cache_open(struct word_cache *cache) {
   const size_t bytes = sizeof *cache->buckets << WORD_SHORT_BITS;
   cache->buckets = aligned_alloc(sizeof *cache->buckets, bytes);
   cache->long_words = calloc((size_t)1 << WORD_LONG_BITS, sizeof *cache->long_words);
-  CHECK(cache->buckets && cache->long_words, STATUS_ENVIRONMENT, "out of memory: a cache of words");
+  cache->beside = calloc((size_t)2 << WORD_SHORT_BITS, sizeof *cache->beside);
+  CHECK(cache->buckets && cache->beside && cache->long_words, STATUS_ENVIRONMENT,
+        "out of memory: a cache of words");
   memset(cache->buckets, 0, bytes);
   return STATUS_OK;
 }
 
 void word_cache_close(struct word_cache *cache) {
   free(cache->buckets);
+  free(cache->beside);
   free(cache->long_words);
   *cache = (struct word_cache){0};
 }
 
+static bool fits(const struct word_pieces *pieces) {
+  if (pieces->beside || pieces->count > WORD_SHORT_PIECES) return false;
+  for (size_t i = 0; i < pieces->count; i++)
+    if (pieces->ids[i] >> WORD_ID_BITS) return false;
+  return true;
+}
+
+/* Makes the first place of a bucket free. */
+static void demote(struct word_cache *cache, struct word_short *words) {
+  const size_t place = (size_t)(words - cache->buckets->words);
+  words[1] = words[0];
+  if (words[0].beside) cache->beside[place + 1] = cache->beside[place];
+}
+
 void word_cache_put(struct word_cache *cache, const uint64_t key[2], struct word_pieces pieces) {
   struct word_short *words = word_cache_bucket(cache, key)->words;
-  uint64_t ids = 0;
-  for (size_t i = pieces.count; i > 0; i--) {
-    if (pieces.ids[i - 1] >> WORD_ID_BITS) return;
-    ids = ids << WORD_ID_BITS | (uint64_t)pieces.ids[i - 1];
-  }
-  if (words[0].key[0] != key[0] || words[0].key[1] != key[1]) words[1] = words[0];
-  words[0] = (struct word_short){
-      .key = {key[0], key[1]}, .ids = ids, .limit = pieces.limit, .count = (uint32_t)pieces.count};
+  if (words[0].key[0] != key[0] || words[0].key[1] != key[1]) demote(cache, words);
+  words[0] = (struct word_short){.key = {key[0], key[1]},
+                                 .limit = pieces.limit,
+                                 .count = (uint16_t)pieces.count,
+                                 .beside = !fits(&pieces)};
+  if (words[0].beside)
+    memcpy(cache->beside[words - cache->buckets->words].ids, pieces.ids,
+           pieces.count * sizeof *pieces.ids);
+  for (size_t i = pieces.count; i > 0 && !words[0].beside; i--)
+    words[0].ids = words[0].ids << WORD_ID_BITS | (uint64_t)pieces.ids[i - 1];
 }
 
 static struct word_long *long_slot(const struct word_cache *cache, uint64_t key[6],

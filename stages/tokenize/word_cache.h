@@ -12,19 +12,24 @@
 
 #include "pipeline/base/error.h"
 
-enum { WORD_SHORT_BYTES = 15, WORD_SHORT_PIECES = 3, WORD_SHORT_BITS = 15 };
-enum { WORD_ID_BITS = 21 }; /* words with larger ids are not remembered */
-enum { WORD_LONG_BYTES = 47, WORD_LONG_PIECES = 16, WORD_LONG_BITS = 14 };
+enum { WORD_SHORT_BYTES = 15, WORD_SHORT_PIECES = 3, WORD_SHORT_BITS = 16 };
+enum { WORD_ID_BITS = 21 };
+enum { WORD_LONG_BYTES = 47, WORD_LONG_PIECES = 16, WORD_LONG_BITS = 13 };
 
 struct word_short {
   uint64_t key[2]; /* the word, zeros, and its length in the last byte; 0: empty */
-  uint64_t ids;    /* WORD_ID_BITS each, the first one lowest */
+  uint64_t ids;    /* WORD_ID_BITS each, the first one lowest; unless `beside` */
   float limit;     /* as viterbi_result.limit */
-  uint32_t count;
+  uint16_t count;
+  uint16_t beside; /* 1: the pieces are in word_cache.beside, at the number of this word */
 };
 
 struct word_bucket {
   struct word_short words[2]; /* the newer one first */
+};
+
+struct word_list {
+  int32_t ids[WORD_LONG_PIECES];
 };
 
 struct word_long {
@@ -36,14 +41,16 @@ struct word_long {
 
 struct word_cache {
   struct word_bucket *buckets;  /* owned */
+  struct word_list *beside;     /* owned; of each place in the buckets */
   struct word_long *long_words; /* owned */
 };
 
 /* A result to remember. */
 struct word_pieces {
   const int32_t *ids; /* borrowed */
-  size_t count;
+  size_t count;       /* at most WORD_LONG_PIECES */
   float limit;
+  bool beside; /* keep them beside, so that the reader looks at them one by one */
 };
 
 /* Makes empty tables. Local. ENVIRONMENT when memory is out. */
@@ -82,8 +89,8 @@ static inline const struct word_short *word_cache_find(const struct word_cache *
   return NULL;
 }
 
-/* Writes the ids of a short word to `ids`, which has room for WORD_SHORT_PIECES; returns how many
- * count. Local. */
+/* Writes the ids of a short word that is not marked `beside` to `ids`, which has room for
+ * WORD_SHORT_PIECES; returns how many count. Local. */
 static inline size_t word_short_ids(int32_t *ids, const struct word_short *known) {
   const uint64_t mask = ((uint64_t)1 << WORD_ID_BITS) - 1;
   ids[0] = (int32_t)(known->ids & mask);
@@ -92,10 +99,16 @@ static inline size_t word_short_ids(int32_t *ids, const struct word_short *known
   return known->count;
 }
 
-/* Remembers a short word of at most WORD_SHORT_PIECES pieces. Local. */
+/* The pieces of a short word that is marked `beside`. Borrowed until the next put. Local. */
+static inline const int32_t *word_cache_beside(const struct word_cache *cache,
+                                               const struct word_short *known) {
+  return cache->beside[known - cache->buckets->words].ids;
+}
+
+/* Remembers a short word. Local. */
 void word_cache_put(struct word_cache *cache, const uint64_t key[2], struct word_pieces pieces);
 
-/* As find and put, for any word of at most WORD_LONG_BYTES bytes and WORD_LONG_PIECES pieces. */
+/* As find and put, for longer words of at most WORD_LONG_BYTES bytes. */
 const struct word_long *word_cache_find_long(const struct word_cache *cache, const char *word,
                                              size_t count);
 void word_cache_put_long(struct word_cache *cache, const char *word, size_t count,
