@@ -149,6 +149,29 @@ static inline simd_int simd_int_load(const int32_t *from) {
   return _mm256_loadu_si256((const __m256i *)(const void *)from);
 }
 
+static inline simd_int simd_int_add(simd_int a, simd_int b) {
+  return _mm256_add_epi32(a, b);
+}
+
+static inline simd_int simd_int_xor(simd_int a, simd_int b) {
+  return _mm256_xor_si256(a, b);
+}
+
+static inline simd_int simd_int_count(void) {
+  return _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+}
+
+static inline simd_int simd_int_multiply(simd_int a, simd_int b, simd_int *high) {
+  const __m256i even = _mm256_mul_epu32(a, b);
+  const __m256i odd = _mm256_mul_epu32(_mm256_srli_epi64(a, 32), _mm256_srli_epi64(b, 32));
+  *high = _mm256_blend_epi32(_mm256_srli_epi64(even, 32), odd, 0xaa);
+  return _mm256_blend_epi32(even, _mm256_slli_epi64(odd, 32), 0xaa);
+}
+
+static inline simd_float simd_int_fraction(simd_int x) {
+  return _mm256_cvtepi32_ps(_mm256_srli_epi32(x, 8));
+}
+
 static inline simd_mask simd_int_between(simd_int low, simd_int x, simd_int high) {
   return _mm256_castsi256_ps(
       _mm256_andnot_si256(_mm256_cmpgt_epi32(low, x), _mm256_cmpgt_epi32(high, x)));

@@ -146,6 +146,32 @@ static inline simd_int simd_int_load(const int32_t *from) {
   return _mm512_loadu_si512(from);
 }
 
+static inline simd_int simd_int_add(simd_int a, simd_int b) {
+  return _mm512_add_epi32(a, b);
+}
+
+static inline simd_int simd_int_xor(simd_int a, simd_int b) {
+  return _mm512_xor_si512(a, b);
+}
+
+/* Lanes 0, 1, 2, ... */
+static inline simd_int simd_int_count(void) {
+  return _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+}
+
+/* The product of unsigned numbers: its lower 32 bits, and its upper ones in *high. */
+static inline simd_int simd_int_multiply(simd_int a, simd_int b, simd_int *high) {
+  const __m512i even = _mm512_mul_epu32(a, b);
+  const __m512i odd = _mm512_mul_epu32(_mm512_srli_epi64(a, 32), _mm512_srli_epi64(b, 32));
+  *high = _mm512_mask_blend_epi32(0xaaaa, _mm512_srli_epi64(even, 32), odd);
+  return _mm512_mask_blend_epi32(0xaaaa, even, _mm512_slli_epi64(odd, 32));
+}
+
+/* The upper 24 bits as a number in [0, 2^24). */
+static inline simd_float simd_int_fraction(simd_int x) {
+  return _mm512_cvtepi32_ps(_mm512_srli_epi32(x, 8));
+}
+
 /* Lanes where low <= x < high. */
 static inline simd_mask simd_int_between(simd_int low, simd_int x, simd_int high) {
   return (simd_mask)(_mm512_cmple_epi32_mask(low, x) & _mm512_cmplt_epi32_mask(x, high));

@@ -110,7 +110,7 @@ static void case_softmax(struct kernel_run *run) {
 /* The score of each row's winner may differ in its last bits; the winner does not. */
 static void case_best(struct kernel_run *run) {
   const struct kernels *k = run->kernels;
-  const int64_t n = run->sizes[0], v = run->sizes[1];
+  const int64_t n = run->sizes[0], v = 8 * run->sizes[1];
   const float *logits = kernel_case_sums(run, n * v);
   int32_t *ids = kernel_case_integers(run, n, -9, -1),
           *noisy = kernel_case_integers(run, n, -9, -1);
