@@ -29,11 +29,29 @@ static enum status check_batch(struct subject s) {
   return STATUS_OK;
 }
 
+/* Rotary positions turn pairs of a head's channels. */
 static enum status check_heads(struct subject s) {
   if (!reads(s, OPTION_heads)) return STATUS_OK;
-  CHECK(s.options->width % s.options->heads == 0, STATUS_MISMATCH,
-        "%s: node '%s': width (%lld) is not a multiple of heads (%lld)", s.where, s.node,
-        (long long)s.options->width, (long long)s.options->heads);
+  CHECK(s.options->width % (2 * s.options->heads) == 0, STATUS_MISMATCH,
+        "%s: node '%s': width (%lld) divided by heads (%lld) must be an even number, for rotary "
+        "positions",
+        s.where, s.node, (long long)s.options->width, (long long)s.options->heads);
+  return STATUS_OK;
+}
+
+static enum status check_encoder_heads(struct subject s) {
+  if (!reads(s, OPTION_encoder_heads)) return STATUS_OK;
+  CHECK(s.options->encoder_width % s.options->encoder_heads == 0, STATUS_MISMATCH,
+        "%s: node '%s': encoder_width (%lld) is not a multiple of encoder_heads (%lld)", s.where,
+        s.node, (long long)s.options->encoder_width, (long long)s.options->encoder_heads);
+  return STATUS_OK;
+}
+
+static enum status check_guidance(struct subject s) {
+  if (!reads(s, OPTION_elf_guidance_min)) return STATUS_OK;
+  CHECK(s.options->elf_guidance_min <= s.options->elf_guidance_max, STATUS_MISMATCH,
+        "%s: node '%s': elf_guidance_min (%g) is more than elf_guidance_max (%g)", s.where, s.node,
+        s.options->elf_guidance_min, s.options->elf_guidance_max);
   return STATUS_OK;
 }
 
@@ -43,5 +61,7 @@ enum status options_check(const struct options *options, enum kind kind, const c
   TRY(check_warmup(subject));
   TRY(check_batch(subject));
   TRY(check_heads(subject));
+  TRY(check_encoder_heads(subject));
+  TRY(check_guidance(subject));
   return STATUS_OK;
 }

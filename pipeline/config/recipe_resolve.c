@@ -117,6 +117,7 @@ static enum status resolve_node(struct recipe *recipe, struct recipe_node *node,
   TRY(check_required(node, raw, block));
   TRY(make_absolute(&node->options, recipe->pool));
   TRY(options_check(&node->options, node->kind, node->name, node->where));
+  TRY(recipe_check(recipe, node));
   return STATUS_OK;
 }
 

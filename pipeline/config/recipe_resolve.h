@@ -14,6 +14,10 @@ enum status recipe_link(struct recipe *recipe, const struct raw_recipe *raw);
  * MISMATCH with the path of a cycle. */
 enum status recipe_sort(struct recipe *recipe);
 
+/* Checks a node, its options filled in, against the nodes it is from. Local. MISMATCH when it would
+ * not read one of them, misses one, or they do not fit one another. */
+enum status recipe_check(const struct recipe *recipe, const struct recipe_node *node);
+
 /* Fills in the options of every node and checks them. Local. MISMATCH. */
 enum status recipe_resolve(struct recipe *recipe, const struct raw_recipe *raw);
 

@@ -13,28 +13,25 @@ static enum status path_of(char path[PATH_BYTES], const struct options *options,
   return STATUS_OK;
 }
 
-static enum status random_config(struct t5_config *config, const struct options *options,
-                                 int64_t vocabulary) {
+static struct t5_config random_config(const struct options *options, int64_t vocabulary) {
   const int64_t width = options->encoder_width, heads = options->encoder_heads;
-  CHECK(width % heads == 0, STATUS_MISMATCH,
-        "encoder_width (%lld) is not a multiple of encoder_heads (%lld)", (long long)width,
-        (long long)heads);
-  *config = (struct t5_config){.vocabulary = vocabulary,
-                               .width = width,
-                               .heads = heads,
-                               .head_dim = width / heads,
-                               .feedforward = 4 * width,
-                               .depth = options->encoder_depth,
-                               .buckets = 32,
-                               .max_distance = 128,
-                               .epsilon = 1e-6};
-  return STATUS_OK;
+  return (struct t5_config){.vocabulary = vocabulary,
+                            .width = width,
+                            .heads = heads,
+                            .head_dim = width / heads,
+                            .feedforward = 4 * width,
+                            .depth = options->encoder_depth,
+                            .buckets = 32,
+                            .max_distance = 128,
+                            .epsilon = 1e-6};
 }
 
 static enum status read_config(struct t5_config *config, const struct encoder_request *request) {
   char path[PATH_BYTES];
-  if (request->options->encoder == ENCODER_RANDOM)
-    return random_config(config, request->options, request->vocabulary);
+  if (request->options->encoder == ENCODER_RANDOM) {
+    *config = random_config(request->options, request->vocabulary);
+    return STATUS_OK;
+  }
   TRY(path_of(path, request->options, "config.json"));
   TRY(t5_config_read(config, path));
   CHECK(config->vocabulary >= request->vocabulary, STATUS_MISMATCH,

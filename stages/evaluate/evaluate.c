@@ -32,20 +32,11 @@ static const struct recipe_node *input_at(const struct stage *stage, size_t i) {
   return &stage->recipe->nodes[stage->node->inputs[i]];
 }
 
-static enum status find_judge(const struct recipe_node **judge, const struct stage *stage) {
-  *judge = NULL;
-  for (size_t i = 0; i < stage->node->input_count; i++) {
-    const struct recipe_node *node = input_at(stage, i);
-    if (node->kind != KIND_PRETRAIN || node->options.method != METHOD_AR) continue;
-    CHECK(!*judge, STATUS_MISMATCH,
-          "node '%s': both '%s' and '%s' could be the judge; keep one of them in `from`",
-          stage->node->name, (*judge)->name, node->name);
-    *judge = node;
-  }
-  CHECK(*judge, STATUS_MISMATCH,
-        "node '%s': no judge; add a pretrain node with method: ar to its `from`",
-        stage->node->name);
-  return STATUS_OK;
+/* The recipe has exactly one judge (recipe_check.c). */
+static const struct recipe_node *find_judge(const struct stage *stage) {
+  size_t i = 0;
+  while (input_at(stage, i)->kind != KIND_PRETRAIN) i++;
+  return input_at(stage, i);
 }
 
 /* The most samples of a set among the nodes it is from: as many held-out rows are scored. */
@@ -219,8 +210,7 @@ static enum status write_result(struct evaluator *evaluator) {
 }
 
 static enum status evaluate_all(struct evaluator *evaluator) {
-  const struct recipe_node *judge;
-  TRY(find_judge(&judge, evaluator->stage));
+  const struct recipe_node *judge = find_judge(evaluator->stage);
   snprintf(evaluator->evaluation.judge, sizeof evaluator->evaluation.judge, "%s", judge->name);
   TRY(comm_agree(evaluator->stage->comm, open_texts(evaluator)));
   TRY(judge_open(&evaluator->judge, evaluator->stage, judge));

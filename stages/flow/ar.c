@@ -19,9 +19,6 @@ static enum status init(struct flow *flow, struct arena *arena) {
   const struct options *options = flow->options;
   struct gpt *net = arena_take_zeroed(arena, sizeof *net);
   flow->state = net;
-  CHECK(options->width % (2 * options->heads) == 0, STATUS_MISMATCH,
-        "ar: width (%lld) divided by heads (%lld) must be even, for rotary positions",
-        (long long)options->width, (long long)options->heads);
   gpt_declare(net, flow->params,
               &(struct gpt_config){.depth = options->depth,
                                    .width = options->width,

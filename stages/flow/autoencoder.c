@@ -20,9 +20,6 @@ static enum status init(struct flow *flow, struct arena *arena) {
   const struct options *options = flow->options;
   struct aurora_autoencoder *net = arena_take_zeroed(arena, sizeof *net);
   flow->state = net;
-  CHECK(options->width % (2 * options->heads) == 0, STATUS_MISMATCH,
-        "autoencoder: width (%lld) divided by heads (%lld) must be even, for rotary positions",
-        (long long)options->width, (long long)options->heads);
   aurora_autoencoder_declare(net, flow->params,
                              &(struct aurora_config){.depth = options->depth,
                                                      .width = options->width,

@@ -17,12 +17,6 @@ static enum status init(struct flow *flow, struct arena *arena) {
   const struct options *options = flow->options;
   struct elf *elf = arena_take_zeroed(arena, sizeof *elf);
   flow->state = elf;
-  CHECK(options->width % (2 * options->heads) == 0, STATUS_MISMATCH,
-        "elf: width (%lld) divided by heads (%lld) must be an even number, for rotary positions",
-        (long long)options->width, (long long)options->heads);
-  CHECK(options->elf_guidance_min <= options->elf_guidance_max, STATUS_MISMATCH,
-        "elf: elf_guidance_min (%g) is more than elf_guidance_max (%g)", options->elf_guidance_min,
-        options->elf_guidance_max);
   elf_backbone_declare(&elf->network, flow->params,
                        &(struct elf_backbone_config){.depth = options->depth,
                                                      .width = options->width,

@@ -132,6 +132,34 @@ static const struct {
     {HEAD "  p: {run: pretrain, from: tokens, method: ar, steps: }\n", NULL, "steps has no value"},
     {HEAD "  p: {run: pretrain, from: tokens, method: ar, steps: 5, warmup_steps: 6}\n", NULL,
      "warmup_steps (6) is more than steps (5)"},
+    {HEAD "  p: {run: pretrain, from: tokens, method: elf}\n", NULL,
+     "r.yaml:4: node 'p': method elf trains on embeddings"},
+    {HEAD "  e: {run: embed, encoder: random, from: tokens}\n"
+          "  p: {run: pretrain, from: [tokens, e], method: cfm}\n",
+     NULL, "r.yaml:5: node 'p': method cfm does not read the embeddings of 'e'"},
+    {HEAD "  e: {run: embed, encoder: random, from: tokens}\n"
+          "  u: {run: tokenize, input: [b.txt]}\n"
+          "  p: {run: pretrain, from: [u, e], method: elf}\n",
+     NULL, "'e' embeds the tokens of 'tokens', but the node trains on those of 'u'"},
+    {HEAD "  p: {run: pretrain, from: tokens, method: ar}\n  d: {run: distill, from: p}\n", NULL,
+     "r.yaml:5: node 'd': a generator of method ar cannot be distilled"},
+    {HEAD "  p: {run: pretrain, from: tokens, method: ar}\n  s: {run: sample, from: p}\n"
+          "  e: {run: evaluate, from: s}\n",
+     NULL, "r.yaml:6: node 'e': no judge"},
+    {HEAD "  p: {run: pretrain, from: tokens, method: ar}\n  s: {run: sample, from: p}\n"
+          "  q: {run: pretrain, from: tokens, method: ar}\n"
+          "  e: {run: evaluate, from: [s, p, q]}\n",
+     NULL, "both 'p' and 'q' could be the judge"},
+    {HEAD "  p: {run: pretrain, from: tokens, method: cfm}\n  s: {run: sample, from: p}\n"
+          "  e: {run: evaluate, from: [s, p]}\n",
+     NULL, "'p' is of method cfm, but a judge is a pretrain node of method ar"},
+    {HEAD "  p: {run: pretrain, from: tokens, method: ar, width: 18, heads: 2}\n", NULL,
+     "r.yaml:4: node 'p': width (18) divided by heads (2) must be an even number"},
+    {HEAD "  e: {run: embed, encoder: random, from: tokens, encoder_heads: 3}\n", NULL,
+     "encoder_width (256) is not a multiple of encoder_heads (3)"},
+    {HEAD "  e: {run: embed, encoder: random, from: tokens}\n"
+          "  p: {run: pretrain, from: [tokens, e], method: elf, elf_guidance_min: 6}\n",
+     NULL, "elf_guidance_min (6) is more than elf_guidance_max (5)"},
     {HEAD, "tokns.held_out=0.1", "--set tokns.held_out=0.1: the recipe has no node 'tokns'"},
     {HEAD, "tokens.held_out", "expected node.key=value"},
     {HEAD, "held_oot=0.1", "defaults: unknown option 'held_oot'; did you mean 'held_out'"},

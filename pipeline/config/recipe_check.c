@@ -1,0 +1,63 @@
+/* Rules over a node and the nodes it is from: an input that would not be read is an error, and so
+ * is one that does not fit the others (R-DLM-10, R-TOK-5). */
+#include "pipeline/config/recipe_resolve.h"
+
+static const char *method_of(const struct recipe_node *node) {
+  return options_choice(&node->options, OPTION_method);
+}
+
+/* Only ELF learns from embeddings, and it needs them; their rows are those of the tokens. */
+static enum status check_embeddings(const struct recipe *recipe, const struct recipe_node *node) {
+  const struct recipe_node *embeddings, *rows, *embedded;
+  TRY(recipe_upstream(&embeddings, recipe, node, IN_EMBED));
+  if (node->options.method != METHOD_ELF) {
+    CHECK(!embeddings, STATUS_MISMATCH,
+          "%s: node '%s': method %s does not read the embeddings of '%s'; remove it from `from:`",
+          node->where, node->name, method_of(node), embeddings->name);
+    return STATUS_OK;
+  }
+  CHECK(embeddings, STATUS_MISMATCH,
+        "%s: node '%s': method elf trains on embeddings; name an embed node in `from:`",
+        node->where, node->name);
+  TRY(recipe_upstream(&rows, recipe, node, IN_TOKENIZE));
+  TRY(recipe_upstream(&embedded, recipe, embeddings, IN_TOKENIZE));
+  CHECK(rows == embedded, STATUS_MISMATCH,
+        "%s: node '%s': '%s' embeds the tokens of '%s', but the node trains on those of '%s'",
+        node->where, node->name, embeddings->name, embedded->name, rows->name);
+  return STATUS_OK;
+}
+
+static enum status check_distill(const struct recipe_node *node) {
+  CHECK(node->options.method == METHOD_CFM, STATUS_MISMATCH,
+        "%s: node '%s': a generator of method %s cannot be distilled; only cfm can", node->where,
+        node->name, method_of(node));
+  return STATUS_OK;
+}
+
+/* Of generators, evaluate reads the judge only; what others make comes as samples. */
+static enum status check_judge(const struct recipe *recipe, const struct recipe_node *node) {
+  const struct recipe_node *judge = NULL;
+  for (size_t i = 0; i < node->input_count; i++) {
+    const struct recipe_node *input = &recipe->nodes[node->inputs[i]];
+    if (input->kind != KIND_PRETRAIN) continue;
+    CHECK(input->options.method == METHOD_AR, STATUS_MISMATCH,
+          "%s: node '%s': '%s' is of method %s, but a judge is a pretrain node of method ar; name "
+          "a sample node that draws from it instead",
+          node->where, node->name, input->name, method_of(input));
+    CHECK(!judge, STATUS_MISMATCH,
+          "%s: node '%s': both '%s' and '%s' could be the judge; keep one of them in `from:`",
+          node->where, node->name, judge->name, input->name);
+    judge = input;
+  }
+  CHECK(judge, STATUS_MISMATCH,
+        "%s: node '%s': no judge; add a pretrain node of method ar to its `from:`", node->where,
+        node->name);
+  return STATUS_OK;
+}
+
+enum status recipe_check(const struct recipe *recipe, const struct recipe_node *node) {
+  if (node->kind == KIND_PRETRAIN) return check_embeddings(recipe, node);
+  if (node->kind == KIND_DISTILL) return check_distill(node);
+  if (node->kind == KIND_EVALUATE) return check_judge(recipe, node);
+  return STATUS_OK;
+}
