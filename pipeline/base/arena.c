@@ -14,13 +14,17 @@ static size_t round_up(size_t value, size_t step) {
   return (value + step - 1) / step * step;
 }
 
+static size_t mapped(size_t size) {
+  return round_up(size ? size : 1, HUGE_PAGE_BYTES);
+}
+
 void arena_measure(struct arena *arena, const char *account) {
   *arena = (struct arena){.account = account};
 }
 
 enum status arena_init(struct arena *arena, const char *account, size_t size) {
   *arena = (struct arena){.account = account};
-  const size_t rounded = round_up(size ? size : 1, HUGE_PAGE_BYTES);
+  const size_t rounded = mapped(size);
   CHECK(rounded >= size, STATUS_ENVIRONMENT, "arena '%s': %zu bytes is not a possible size",
         account, size);
   void *base = mmap(NULL, rounded, PROT_READ | PROT_WRITE,
@@ -30,12 +34,12 @@ enum status arena_init(struct arena *arena, const char *account, size_t size) {
         rounded, strerror(errno));
   (void)madvise(base, rounded, MADV_HUGEPAGE); /* fewer page faults; only a hint */
   arena->base = base;
-  arena->size = rounded;
+  arena->size = round_up(size, ARENA_ALIGNMENT); /* strict: measuring must not be less */
   return STATUS_OK;
 }
 
 void arena_free(struct arena *arena) {
-  if (arena->base) munmap(arena->base, arena->size);
+  if (arena->base) munmap(arena->base, mapped(arena->size));
   *arena = (struct arena){0};
 }
 

@@ -7,8 +7,8 @@
 
 void head_statistics_open(struct tape *tape, struct head_statistics *statistics,
                           const struct head_tokens *tokens, unsigned kinds) {
-  *statistics =
-      (struct head_statistics){.room = tokens->room, .slices = vocab_slices_local(tokens->vocab)};
+  *statistics = (struct head_statistics){
+      .room = tokens->room, .slices = vocab_slices_local(tokens->vocab), .used = kinds};
   const int64_t count = statistics->room * statistics->slices;
   statistics->maximum = tape_save(tape, (size_t)count * sizeof(double));
   for (int64_t i = 0; statistics->maximum && i < count; i++) statistics->maximum[i] = -INFINITY;
@@ -57,9 +57,13 @@ void head_statistics_add(const struct tape *tape, struct head_statistics *statis
 
 void head_statistics_combine(struct tape *tape, struct head_statistics *statistics,
                              struct vocab *vocab) {
-  double *const *kinds = statistics->kinds;
+  static double unread; /* a measuring tape has no arrays, but their number counts */
+  const bool measures = arena_is_measuring(tape->arena);
+  double *kinds[HEAD_STATISTICS];
+  for (int kind = 0; kind < HEAD_STATISTICS; kind++)
+    kinds[kind] = measures && statistics->used >> kind & 1 ? &unread : statistics->kinds[kind];
   const struct vocab_statistics all = {
-      .maximum = statistics->maximum,
+      .maximum = measures ? &unread : statistics->maximum,
       .sum = kinds[HEAD_SUM],
       .sum_squares = kinds[HEAD_SQUARE],
       .scaled = {kinds[HEAD_CROSS]},

@@ -21,6 +21,7 @@ enum head_statistic {
  * Kinds that are not used are NULL. Doubles of the host, in the tape's arena. */
 struct head_statistics {
   int64_t room, slices;
+  unsigned used; /* bit set of kinds */
   double *maximum;
   double *kinds[HEAD_STATISTICS];
 };
