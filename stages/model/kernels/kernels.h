@@ -2,7 +2,8 @@
  *
  * "reference" is the specification: plain loops. "cpu" starts from it and overwrites what it does
  * better. "measure" does nothing, for measuring tapes. No caller may know which table runs. Kernels
- * allocate nothing that outlives them, never fail, and treat non-finite numbers as numbers.
+ * keep nothing but working memory, never fail, and treat non-finite numbers as numbers. One thread
+ * calls them at a time, outside of parallel regions: they have threads of their own.
  */
 #ifndef STAGES_MODEL_KERNELS_KERNELS_H
 #define STAGES_MODEL_KERNELS_KERNELS_H
