@@ -75,8 +75,8 @@ static const char *const words[] = {
     "...",
     "--",
     "(x)",
-    "Stra\xc3\x9f"
-    "e",
+    ("Stra\xc3\x9f"
+     "e"),
     "na\xc3\xafve",
     "<|endoftext|>",
     "a\xcc\x81",
