@@ -67,13 +67,18 @@ enum status cfm_noise_prepare(struct flow *flow) {
   return STATUS_OK;
 }
 
+static double sum_at(const struct flow *flow, const void *sums, int64_t index) {
+  return flow->kernels->sum == DTYPE_F64 ? ((const double *)sums)[index]
+                                         : (double)((const float *)sums)[index];
+}
+
 /* matrix = (D L^-1)', D the gradient of L: what rows of E are multiplied with. */
-static void solve(struct cfm *cfm) {
+static void solve(const struct flow *flow, struct cfm *cfm) {
   struct cfm_noise *noise = &cfm->noise;
   const int64_t d = cfm->width;
-  const float *gradient = cfm->factor->gradient;
   for (int64_t i = 0; i < d; i++)
-    for (int64_t j = 0; j < d; j++) noise->square[j * d + i] = (double)gradient[i * d + j];
+    for (int64_t j = 0; j < d; j++)
+      noise->square[j * d + i] = sum_at(flow, cfm->factor->gradient, i * d + j);
   dense_solve_lower_transposed(noise->exact, noise->square, d, d);
   for (int64_t i = 0; i < d; i++) {
     for (int64_t j = 0; j < d; j++) noise->tile[j] = (float)noise->square[j * d + i];
@@ -96,13 +101,19 @@ static void multiply_rows(const struct flow *flow, const struct cfm *cfm, int64_
   noise->products.convert_to_float(noise->tile, noise->result, rows * d);
 }
 
-static void add_rows(struct param *table, int64_t first, int64_t rows, const float *values) {
+static void add_rows(const struct flow *flow, struct param *table, int64_t first, int64_t rows,
+                     const float *values) {
   if (table->sink) {
     table->sink->add(table->sink->context, table, first, rows, values);
     return;
   }
-  float *gradient = (float *)table->gradient + first * table->cols;
-  for (int64_t i = 0; i < rows * table->cols; i++) gradient[i] += values[i];
+  const int64_t begin = first * table->cols, count = rows * table->cols;
+  float *narrow = table->gradient;
+  double *wide = table->gradient;
+  for (int64_t i = 0; i < count; i++) {
+    if (flow->kernels->sum == DTYPE_F64) wide[begin + i] += (double)values[i];
+    if (flow->kernels->sum == DTYPE_F32) narrow[begin + i] += values[i];
+  }
 }
 
 /* The Rao-Blackwellised gradient of the table through the noise: with D the gradient of L and
@@ -111,12 +122,12 @@ enum status cfm_noise_gradients(struct flow *flow) {
   struct cfm *cfm = flow->state;
   struct param *table = cfm->model.table;
   if (table->frozen || (!table->sink && !table->gradient)) return STATUS_OK;
-  solve(cfm);
+  solve(flow, cfm);
   for (int64_t first = 0; first < table->row_count; first += CFM_TILE_ROWS) {
     const int64_t left = table->row_count - first;
     const int64_t rows = left < CFM_TILE_ROWS ? left : CFM_TILE_ROWS;
     multiply_rows(flow, cfm, first, rows);
-    add_rows(table, first, rows, cfm->noise.tile);
+    add_rows(flow, table, first, rows, cfm->noise.tile);
   }
   return STATUS_OK;
 }
