@@ -56,20 +56,32 @@ static double tick_step(double range) {
   return power * (lead < 1.5 ? 1 : lead < 3.5 ? 2 : lead < 7.5 ? 5 : 10);
 }
 
+/* A tick's number, short: thousands and millions by letter. */
+static void tick_label(char label[24], double value) {
+  const double size = fabs(value);
+  if (size >= 1e6)
+    snprintf(label, 24, "%.4gM", value / 1e6);
+  else if (size >= 1e4)
+    snprintf(label, 24, "%.4gk", value / 1e3);
+  else
+    snprintf(label, 24, "%.4g", value);
+}
+
 static enum status write_tick(struct text *html, const struct axis *axis, double at,
                               bool vertical) {
   const double pixel =
       axis->from + (at - axis->low) / (axis->high - axis->low) * (axis->to - axis->from);
-  const double value = axis->logarithmic ? pow(10, at) : at;
+  char label[24];
+  tick_label(label, axis->logarithmic ? pow(10, at) : at);
   if (vertical)
     return text_format(html,
                        "<line class='grid' x1='%d' x2='%d' y1='%.1f' y2='%.1f'/>"
-                       "<text class='tick' x='%d' y='%.1f' text-anchor='end'>%.4g</text>",
-                       LEFT, WIDTH - RIGHT, pixel, pixel, LEFT - 8, pixel + 4, value);
+                       "<text class='tick' x='%d' y='%.1f' text-anchor='end'>%s</text>",
+                       LEFT, WIDTH - RIGHT, pixel, pixel, LEFT - 8, pixel + 4, label);
   return text_format(html,
                      "<line class='grid' x1='%.1f' x2='%.1f' y1='%d' y2='%d'/>"
-                     "<text class='tick' x='%.1f' y='%d' text-anchor='middle'>%.4g</text>",
-                     pixel, pixel, TOP, HEIGHT - BOTTOM, pixel, HEIGHT - BOTTOM + 18, value);
+                     "<text class='tick' x='%.1f' y='%d' text-anchor='middle'>%s</text>",
+                     pixel, pixel, TOP, HEIGHT - BOTTOM, pixel, HEIGHT - BOTTOM + 18, label);
 }
 
 /* 1, 2 and 5 times each power of ten; powers alone over many of them. */
