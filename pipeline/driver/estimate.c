@@ -41,6 +41,8 @@ static uint64_t vocabulary_of(const struct run *run, const struct recipe_node *n
   switch (tokens->options.tokenizer) {
   case TOKENIZER_BYTE:
     return BYTE_VOCABULARY;
+  case TOKENIZER_TEXT8:
+    return 35;
   case TOKENIZER_GPT2:
     return 50257;
   case TOKENIZER_CL100K:

@@ -184,6 +184,8 @@ static enum status name_entry(struct level *level, struct archive_entry *entry) 
 static enum status take_entry(struct level *level, struct archive_entry *entry) {
   TRY(name_entry(level, entry));
   const bool regular = archive_entry_filetype(entry) == AE_IFREG;
+  const bool named = archive_format(level->archive) != ARCHIVE_FORMAT_RAW;
+  if (named && !splitter_wants(level->splitter->entries, level->name.bytes)) return STATUS_OK;
   if (regular && !archive_entry_hardlink(entry)) return read_content(level, entry);
   return STATUS_OK; /* folders and links have no text of their own */
 }

@@ -35,7 +35,7 @@ bool duplicates_seen(struct duplicates *seen, struct hash128 hash) {
 
 int64_t duplicates_buckets(int64_t documents) {
   /* hashes spread evenly; a quarter of room takes up what unevenness is left */
-  return documents / (DUPLICATES_ENTRIES / 4 * 3) + 1;
+  return documents / ((int64_t)DUPLICATES_ENTRIES / 4 * 3) + 1;
 }
 
 int64_t duplicates_bucket(struct hash128 hash, int64_t buckets) {

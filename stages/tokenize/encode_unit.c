@@ -78,7 +78,7 @@ struct hash128 encode_unit_key(const struct inputs *inputs, const struct options
   const struct tokenizer_facts *facts = tokenizer_facts_of(tokenizer);
   const uint64_t boundary =
       hash_bytes_seeded(options->text_key, strlen(options->text_key), (uint64_t)options->boundary);
-  uint64_t files = boundary;
+  uint64_t files = hash_bytes_seeded(options->entries, strlen(options->entries), boundary);
   for (size_t i = 0; i < inputs->file_count; i++) {
     const struct input_file *file = &inputs->files[i];
     files = hash_bytes_seeded(file->path, strlen(file->path), files ^ file->bytes);
@@ -99,6 +99,7 @@ enum status encode_unit_run(const struct encode_unit *work, int64_t unit) {
   struct state state = {.work = work, .part = {.key = work->key, .unit = unit}};
   struct splitter splitter = {.boundary = work->options->boundary,
                               .text_key = work->options->text_key,
+                              .entries = work->options->entries,
                               .sink = {add_document, &state}};
   enum status status = inputs_read(work->inputs, &work->inputs->units[unit], &splitter);
   state.part.tally.empty = (int64_t)splitter.empty;

@@ -17,15 +17,15 @@ bool gunzip_is_gzip(const char *head, size_t count) {
   return count >= 2 && head[0] == '\x1f' && head[1] == '\x8b';
 }
 
-enum status gunzip_open(struct gunzip **out, struct gunzip_source source) {
-  struct gunzip *gunzip = calloc(1, sizeof *gunzip);
-  if (gunzip && inflateInit2(&gunzip->stream, GZIP_WINDOW) != Z_OK) {
-    free(gunzip);
-    gunzip = NULL;
+enum status gunzip_open(struct gunzip **gunzip, struct gunzip_source source) {
+  struct gunzip *opened = calloc(1, sizeof *opened);
+  if (opened && inflateInit2(&opened->stream, GZIP_WINDOW) != Z_OK) {
+    free(opened);
+    opened = NULL;
   }
-  CHECK(gunzip, STATUS_ENVIRONMENT, "out of memory: a gzip reader");
-  gunzip->source = source;
-  *out = gunzip;
+  CHECK(opened, STATUS_ENVIRONMENT, "out of memory: a gzip reader");
+  opened->source = source;
+  *gunzip = opened;
   return STATUS_OK;
 }
 

@@ -32,13 +32,20 @@ static enum status add_file(struct inputs *inputs, const char *path, uint64_t by
   return STATUS_OK;
 }
 
-static enum status add_path(struct inputs *inputs, const char *path);
+static enum status add_path(struct inputs *inputs, const char *path, const char *entries);
 
-static enum status add_entry(struct inputs *inputs, const char *folder, const char *name) {
+static bool is_folder(const char *path) {
+  struct stat info;
+  return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+static enum status add_entry(struct inputs *inputs, const char *folder, const char *name,
+                             const char *entries) {
   if (name[0] == '.') return STATUS_OK;
   struct text path = {0};
   enum status status = text_format(&path, "%s/%s", folder, name);
-  if (status == STATUS_OK) status = add_path(inputs, path.bytes);
+  if (status == STATUS_OK && (is_folder(path.bytes) || splitter_wants(entries, name)))
+    status = add_path(inputs, path.bytes, entries);
   text_free(&path);
   return status;
 }
@@ -47,24 +54,24 @@ static int by_bytes(const struct dirent **a, const struct dirent **b) {
   return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-static enum status add_folder(struct inputs *inputs, const char *folder) {
-  struct dirent **entries;
-  const int count = scandir(folder, &entries, NULL, by_bytes);
+static enum status add_folder(struct inputs *inputs, const char *folder, const char *entries) {
+  struct dirent **list;
+  const int count = scandir(folder, &list, NULL, by_bytes);
   CHECK(count >= 0, STATUS_ENVIRONMENT, "cannot list '%s': %s", folder, strerror(errno));
   enum status status = STATUS_OK;
   for (int i = 0; i < count; i++) {
-    if (status == STATUS_OK) status = add_entry(inputs, folder, entries[i]->d_name);
-    free(entries[i]);
+    if (status == STATUS_OK) status = add_entry(inputs, folder, list[i]->d_name, entries);
+    free(list[i]);
   }
-  free(entries);
+  free(list);
   return status;
 }
 
-static enum status add_path(struct inputs *inputs, const char *path) {
+static enum status add_path(struct inputs *inputs, const char *path, const char *entries) {
   struct stat info;
   CHECK(stat(path, &info) == 0, errno == ENOENT ? STATUS_MISMATCH : STATUS_ENVIRONMENT,
         "input '%s': %s", path, strerror(errno));
-  if (S_ISDIR(info.st_mode)) return add_folder(inputs, path);
+  if (S_ISDIR(info.st_mode)) return add_folder(inputs, path, entries);
   CHECK(S_ISREG(info.st_mode), STATUS_MISMATCH, "input '%s' is neither a file nor a folder", path);
   return add_file(inputs, path, (uint64_t)info.st_size);
 }
@@ -89,19 +96,21 @@ static enum status divide(struct inputs *inputs, size_t index, bool divides, uin
   return STATUS_OK;
 }
 
-static enum status list(struct inputs *inputs, const struct option_texts *paths, bool divides,
-                        uint64_t unit_bytes) {
-  for (size_t i = 0; i < paths->count; i++) TRY(add_path(inputs, paths->values[i]));
-  CHECK(inputs->file_count, STATUS_MISMATCH, "the input '%s' holds no files",
-        paths->count ? paths->values[0] : "");
-  for (size_t i = 0; i < inputs->file_count; i++) TRY(divide(inputs, i, divides, unit_bytes));
+static enum status make_list(struct inputs *inputs, const struct inputs_request *request) {
+  const struct option_texts *paths = request->paths;
+  for (size_t i = 0; i < paths->count; i++)
+    TRY(add_path(inputs, paths->values[i], request->entries));
+  CHECK(inputs->file_count, STATUS_MISMATCH, "the input '%s' holds no files%s%s",
+        paths->count ? paths->values[0] : "", request->entries && *request->entries ? " like " : "",
+        request->entries ? request->entries : "");
+  for (size_t i = 0; i < inputs->file_count; i++)
+    TRY(divide(inputs, i, boundary_divides(request->boundary), request->unit_bytes));
   return STATUS_OK;
 }
 
-enum status inputs_list(struct inputs *inputs, const struct option_texts *paths,
-                        enum boundary_choice boundary, uint64_t unit_bytes) {
+enum status inputs_list(struct inputs *inputs, const struct inputs_request *request) {
   *inputs = (struct inputs){0};
-  const enum status status = list(inputs, paths, boundary_divides(boundary), unit_bytes);
+  const enum status status = make_list(inputs, request);
   if (status != STATUS_OK) inputs_free(inputs);
   TRY(status);
   return STATUS_OK;

@@ -36,11 +36,17 @@ struct inputs {
   size_t unit_count, unit_capacity;
 };
 
+struct inputs_request {
+  const struct option_texts *paths; /* borrowed */
+  const char *entries;              /* shell pattern of the files to take from folders; NULL: all */
+  enum boundary_choice boundary;
+  uint64_t unit_bytes;
+};
+
 /* Lists files and units. Local. MISMATCH for a path that does not exist or a folder without files,
  * DAMAGED for a file that is neither text nor a known archive. On failure there is nothing to
  * free. */
-enum status inputs_list(struct inputs *inputs, const struct option_texts *paths,
-                        enum boundary_choice boundary, uint64_t unit_bytes);
+enum status inputs_list(struct inputs *inputs, const struct inputs_request *request);
 
 /* Gives all documents of a unit to the splitter's sink; `splitter` has boundary, text_key and sink
  * set, and may be used for one unit after another. Local. MISMATCH when the file is gone, DAMAGED

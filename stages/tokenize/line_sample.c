@@ -38,7 +38,9 @@ static void sift_down(struct line_sample_line *lines, size_t count) {
 static void drop_largest(struct line_sample *sample) {
   sample->bytes -= sample->lines[0].count;
   free(sample->lines[0].bytes);
-  sample->lines[0] = sample->lines[--sample->count];
+  sample->count--;
+  if (!sample->count) return;
+  sample->lines[0] = sample->lines[sample->count];
   sift_down(sample->lines, sample->count);
 }
 

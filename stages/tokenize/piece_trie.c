@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { UNUSED = -1, LABELS = 256 };
+enum { UNUSED = -1, LABELS = 256, SLACK = 2 * LABELS };
 
 struct builder {
   struct piece_trie *trie;
@@ -71,7 +71,7 @@ static enum status find_base(struct builder *builder, const unsigned char *label
   const size_t begin = at;
   size_t taken = 0;
   for (;; at++) {
-    TRY(reserve(builder, at + 2 * LABELS));
+    TRY(reserve(builder, at + SLACK));
     *base = at - labels[0];
     if (builder->trie->nodes[at].parent != UNUSED)
       taken++;
@@ -125,7 +125,7 @@ enum status piece_trie_build(struct piece_trie *trie, struct piece_trie_key *key
   *trie = (struct piece_trie){0};
   struct builder builder = {.trie = trie, .keys = keys, .search_from = 1};
   if (count) qsort(keys, count, sizeof *keys, compare);
-  enum status status = reserve(&builder, 2 * LABELS);
+  enum status status = reserve(&builder, SLACK);
   trie->count = LABELS + 1;
   if (status == STATUS_OK) trie->nodes[PIECE_TRIE_ROOT].parent = PIECE_TRIE_ROOT - 2;
   if (status == STATUS_OK && count) status = build(&builder, (struct range){0, count, 0, 0});

@@ -1,5 +1,6 @@
 #include "stages/tokenize/splitter.h"
 
+#include <fnmatch.h>
 #include <string.h>
 
 #include "stages/tokenize/record.h"
@@ -96,6 +97,12 @@ enum status splitter_feed(struct splitter *splitter, const char *bytes, size_t c
   TRY(gather(splitter, &splitter->record, bytes, count));
   splitter->offset += count;
   return STATUS_OK;
+}
+
+bool splitter_wants(const char *entries, const char *name) {
+  if (!entries || !*entries) return true;
+  const char *slash = strrchr(name, '/');
+  return fnmatch(entries, slash ? slash + 1 : name, 0) == 0;
 }
 
 enum status splitter_finish(struct splitter *splitter) {

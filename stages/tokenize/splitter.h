@@ -14,6 +14,7 @@ struct splitter {
   /* set by the caller */
   enum boundary_choice boundary;
   const char *text_key; /* for BOUNDARY_KEY; "a.b" is the key b inside a. Borrowed */
+  const char *entries;  /* shell pattern of archive entries to read; NULL or "": all. Borrowed */
   struct document_sink sink;
   const char *name; /* of the stream, for messages; borrowed */
   uint64_t offset;  /* of the next byte that is fed, in the stream */
@@ -36,6 +37,10 @@ enum status splitter_finish(struct splitter *splitter);
 
 /* Frees what the splitter gathered. Local. */
 void splitter_free(struct splitter *splitter);
+
+/* Whether a file or entry of this name is to be read: the part behind the last slash is compared.
+ * Local. */
+bool splitter_wants(const char *entries, const char *name);
 
 /* Whether no document has been begun that is not yet given. */
 static inline bool splitter_is_idle(const struct splitter *splitter) {

@@ -71,13 +71,13 @@ static enum status answer(struct text *output, struct tokenizer *tokenizer,
                           const struct request *request) {
   struct tokens ids = {0};
   enum status status;
-  if (request->text) {
-    status = tokenizer_encode(tokenizer, &ids, request->text, strlen(request->text));
-    if (status == STATUS_OK) status = show_ids(output, tokenizer, &ids, request->pieces);
-  } else {
+  if (request->decode) {
     status = parse_ids(&ids, request->decode);
     if (status == STATUS_OK) status = tokenizer_decode(tokenizer, output, ids.ids, ids.count);
     if (status == STATUS_OK) status = text_add(output, "\n");
+  } else {
+    status = tokenizer_encode(tokenizer, &ids, request->text, strlen(request->text));
+    if (status == STATUS_OK) status = show_ids(output, tokenizer, &ids, request->pieces);
   }
   tokens_free(&ids);
   return status;

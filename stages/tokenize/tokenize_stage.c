@@ -18,8 +18,11 @@
 /* Rank 0 lists the files first, so that an error is said once. */
 static enum status list_inputs(struct inputs *inputs, const struct stage *stage) {
   const struct options *options = stage->options;
-  return comm_agree(stage->comm,
-                    inputs_list(inputs, &options->input, options->boundary, UNIT_BYTES));
+  const struct inputs_request request = {.paths = &options->input,
+                                         .entries = options->entries,
+                                         .boundary = options->boundary,
+                                         .unit_bytes = UNIT_BYTES};
+  return comm_agree(stage->comm, inputs_list(inputs, &request));
 }
 
 static enum status parts_folder(char path[PATH_MAX], const struct stage *stage) {

@@ -93,7 +93,7 @@ static enum status open_described(struct tokenizer **tokenizer, json_t *json, co
   char model[PATH_MAX];
   CHECK(snprintf(model, sizeof model, "%s/%s", folder, file) < PATH_MAX, STATUS_MISMATCH,
         "path too long: '%s/%s'", folder, file);
-  struct tokenizer *opened;
+  struct tokenizer *opened = NULL;
   TRY(open_kind(&opened, kind, model));
   const enum status status = check_hash(opened, path, hash);
   if (status != STATUS_OK) tokenizer_close(opened);

@@ -1,9 +1,10 @@
 /* Tokenizers: text to token ids and back, behind one interface.
  *
  * A tokenizer is opened from a specification `KIND[:PATH]` or from the folder of a finished
- * tokenize node. Kinds (tokenizer_kinds.def): byte, unigram (our own path for SentencePiece unigram
- * models), t5 (unigram and 100 sentinels), sentencepiece (the library: the reference of the two
- * before), and byte-level BPE with the pre-tokenisers gpt2, cl100k and o200k (.tiktoken files).
+ * tokenize node. Kinds (tokenizer_kinds.def): byte, text8 (27 characters), unigram (our own path
+ * for SentencePiece unigram models), t5 (unigram and 100 sentinels), sentencepiece (the library:
+ * the reference of the two before), and byte-level BPE with the pre-tokenisers gpt2, cl100k and
+ * o200k (.tiktoken files).
  *
  * Bytes that are not UTF-8: byte and BPE keep them as they are; the SentencePiece kinds read each
  * such byte as U+FFFD, as the library does. Encoding fills a cache, so that one tokenizer serves

@@ -27,6 +27,7 @@ static enum status sample_units(struct line_sample *sample, const struct vocabul
   struct sampler sampler = {sample, vocabulary->options->held_out};
   struct splitter splitter = {.boundary = vocabulary->options->boundary,
                               .text_key = vocabulary->options->text_key,
+                              .entries = vocabulary->options->entries,
                               .sink = {sample_document, &sampler}};
   const struct inputs *inputs = vocabulary->inputs;
   enum status status = STATUS_OK;
@@ -123,7 +124,7 @@ static enum status specify(char spec[PATH_MAX], const struct options *options,
   const bool unigram = trains || options->tokenizer == TOKENIZER_SENTENCEPIECE;
   const char *kind = unigram ? "unigram" : options_choice(options, OPTION_tokenizer);
   const char *path = trains ? trained : options->tokenizer_model;
-  const bool plain = options->tokenizer == TOKENIZER_BYTE;
+  const bool plain = options->tokenizer == TOKENIZER_BYTE || options->tokenizer == TOKENIZER_TEXT8;
   const int length = snprintf(spec, PATH_MAX, "%s%s%s", kind, plain ? "" : ":", plain ? "" : path);
   CHECK(length < PATH_MAX, STATUS_MISMATCH, "path too long: '%s'", path);
   return STATUS_OK;

@@ -29,7 +29,9 @@ static struct outcome read_all(const char *path, enum boundary_choice boundary) 
   struct inputs inputs = {0};
   const struct option_texts paths = {.count = 1, .values = {path}};
   struct splitter splitter = {.boundary = boundary, .sink = {add, &outcome.all}};
-  outcome.status = inputs_list(&inputs, &paths, boundary, UNIT_BYTES);
+  outcome.status = inputs_list(
+      &inputs,
+      &(struct inputs_request){.paths = &paths, .boundary = boundary, .unit_bytes = UNIT_BYTES});
   assert_ok(text_add(&outcome.all, ""));
   for (size_t i = 0; outcome.status == STATUS_OK && i < inputs.unit_count; i++)
     outcome.status = inputs_read(&inputs, &inputs.units[i], &splitter);

@@ -30,7 +30,9 @@ static void read_text(struct text *text, const char *path) {
   struct inputs inputs;
   struct splitter splitter = {.boundary = BOUNDARY_FILE, .sink = {take, text}};
   const struct option_texts paths = {.count = 1, .values = {path}};
-  assert_ok(inputs_list(&inputs, &paths, BOUNDARY_FILE, UNIT_BYTES));
+  assert_ok(inputs_list(&inputs, &(struct inputs_request){.paths = &paths,
+                                                          .boundary = BOUNDARY_FILE,
+                                                          .unit_bytes = UNIT_BYTES}));
   assert_ok(inputs_read(&inputs, &inputs.units[0], &splitter));
   splitter_free(&splitter);
   inputs_free(&inputs);

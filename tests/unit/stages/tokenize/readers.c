@@ -20,7 +20,10 @@ static enum status read_all(struct text *all, const char *path, struct splitter 
   struct inputs inputs;
   const struct option_texts paths = {.count = 1, .values = {path}};
   model.sink = (struct document_sink){add, all};
-  TRY(inputs_list(&inputs, &paths, model.boundary, unit_bytes));
+  TRY(inputs_list(&inputs, &(struct inputs_request){.paths = &paths,
+                                                    .entries = model.entries,
+                                                    .boundary = model.boundary,
+                                                    .unit_bytes = unit_bytes}));
   enum status status = text_add(all, "");
   for (size_t i = 0; status == STATUS_OK && i < inputs.unit_count; i++)
     status = inputs_read(&inputs, &inputs.units[i], &model);
@@ -69,6 +72,16 @@ static void whole_files(void **state) {
   write_text("folder/inner/3.txt", "three");
   write_text("folder/.hidden", "no");
   assert_documents("folder", (struct splitter){.boundary = BOUNDARY_FILE}, "ten|two\n\n|three|");
+}
+
+static void chosen_entries(void **state) {
+  (void)state;
+  const struct splitter model = {.boundary = BOUNDARY_FILE, .entries = "*2.txt"};
+  assert_documents("folder", model, "two\n\n|");
+  run("tar -cf chosen.tar folder");
+  assert_documents("chosen.tar", model, "two\n\n|");
+  run("gzip -c folder/10.txt >plain.gz"); /* what has no name is always read */
+  assert_documents("plain.gz", model, "ten|");
 }
 
 static void json_lines(void **state) {
@@ -162,13 +175,10 @@ static void bad_inputs(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(lines),
-      cmocka_unit_test(blank_lines),
-      cmocka_unit_test(whole_files),
-      cmocka_unit_test(json_lines),
-      cmocka_unit_test(packages),
-      cmocka_unit_test(archives),
-      cmocka_unit_test(truncated_archives),
+      cmocka_unit_test(lines),       cmocka_unit_test(blank_lines),
+      cmocka_unit_test(whole_files), cmocka_unit_test(chosen_entries),
+      cmocka_unit_test(json_lines),  cmocka_unit_test(packages),
+      cmocka_unit_test(archives),    cmocka_unit_test(truncated_archives),
       cmocka_unit_test(bad_inputs),
   };
   return cmocka_run_group_tests_name("readers", tests, NULL, NULL);

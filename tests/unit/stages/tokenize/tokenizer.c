@@ -81,6 +81,23 @@ static void byte_round_trip(void **state) {
   tokenizer_close(byte);
 }
 
+static void text8_rules(void **state) {
+  (void)state;
+  struct tokenizer *text8;
+  struct tokens ids = {0};
+  struct text text = {0};
+  static const char original[] = " The 42nd,  Stra\xc3\x9f"
+                                 "e!";
+  assert_ok(tokenizer_open(&text8, "text8"));
+  assert_int_equal(tokenizer_facts_of(text8)->vocabulary_size, 35);
+  assert_ok(tokenizer_encode(text8, &ids, original, sizeof original - 1));
+  assert_ok(tokenizer_decode(text8, &text, ids.ids, ids.count));
+  assert_string_equal(text.bytes, "the four two nd stra e");
+  text_free(&text);
+  tokens_free(&ids);
+  tokenizer_close(text8);
+}
+
 static void folder_round_trip(void **state) {
   (void)state;
   struct tokenizer *byte, *again;
@@ -112,9 +129,9 @@ static void bad_specifications(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(t5_known_answer),    cmocka_unit_test(t5_sentinels),
-      cmocka_unit_test(byte_round_trip),    cmocka_unit_test(folder_round_trip),
-      cmocka_unit_test(bad_specifications),
+      cmocka_unit_test(t5_known_answer),   cmocka_unit_test(t5_sentinels),
+      cmocka_unit_test(byte_round_trip),   cmocka_unit_test(text8_rules),
+      cmocka_unit_test(folder_round_trip), cmocka_unit_test(bad_specifications),
   };
   return cmocka_run_group_tests_name("tokenizer", tests, NULL, NULL);
 }
