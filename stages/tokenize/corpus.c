@@ -13,7 +13,7 @@ enum corpus_side corpus_side_of(struct hash128 hash, double share) {
 static enum status count_parts(int64_t *pieces, const struct encode_unit *work,
                                const struct comm *comm) {
   for (int64_t unit = comm->rank; unit < (int64_t)work->inputs->unit_count; unit += comm->size) {
-    pieces[unit] = encode_unit_parts(work, unit);
+    pieces[unit] = encode_unit_parts(work, unit, false);
     CHECK(pieces[unit], STATUS_INTERNAL, "unit %lld was not encoded", (long long)unit);
   }
   return STATUS_OK;

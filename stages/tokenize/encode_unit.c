@@ -87,12 +87,12 @@ struct hash128 encode_unit_key(const struct inputs *inputs, const struct options
   return (struct hash128){.low = facts->hash.low ^ files, .high = facts->hash.high};
 }
 
-int64_t encode_unit_parts(const struct encode_unit *work, int64_t unit) {
+int64_t encode_unit_parts(const struct encode_unit *work, int64_t unit, bool thoroughly) {
   struct part part = {.key = work->key, .unit = unit};
   bool last = false;
-  for (; part_exists(&part, work->folder, &last); part.piece++)
-    if (last) return part.piece + 1;
-  return 0;
+  while (!last && part_exists(&part, work->folder, thoroughly, &last)) part.piece++;
+  part_free(&part);
+  return last ? part.piece : 0;
 }
 
 enum status encode_unit_run(const struct encode_unit *work, int64_t unit) {

@@ -17,8 +17,9 @@ struct encode_unit {
 struct hash128 encode_unit_key(const struct inputs *inputs, const struct options *options,
                                const struct tokenizer *tokenizer);
 
-/* Number of parts of a unit that is finished, 0 when it is not. Local. */
-int64_t encode_unit_parts(const struct encode_unit *work, int64_t unit);
+/* Number of parts of a unit that is finished, 0 when it is not. Looks at their headers, or
+ * (`thoroughly`) at all of them. Local. */
+int64_t encode_unit_parts(const struct encode_unit *work, int64_t unit, bool thoroughly);
 
 /* Encodes one unit and writes its parts. Local. As inputs_read and part_write. */
 enum status encode_unit_run(const struct encode_unit *work, int64_t unit);

@@ -1,5 +1,6 @@
 #include "stages/tokenize/parts.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -51,6 +52,21 @@ static struct header make_header(const struct part *part) {
   return header;
 }
 
+/* Written beside and renamed, without waiting for storage. */
+static enum status write_file(const char *path, const struct text *bytes) {
+  char temporary[PATH_MAX];
+  CHECK(snprintf(temporary, sizeof temporary, "%s.tmp", path) < PATH_MAX, STATUS_WRITE,
+        "path too long: '%s'", path);
+  FILE *file = fopen(temporary, "wb");
+  CHECK(file, STATUS_WRITE, "cannot create '%s': %s", temporary, strerror(errno));
+  const size_t wrote = fwrite(bytes->bytes, 1, bytes->length, file);
+  const bool whole = fclose(file) == 0 && wrote == bytes->length;
+  CHECK(whole, STATUS_WRITE, "cannot write '%s': %s", temporary, strerror(errno));
+  CHECK(rename(temporary, path) == 0, STATUS_WRITE, "cannot rename '%s': %s", temporary,
+        strerror(errno));
+  return STATUS_OK;
+}
+
 enum status part_write(const struct part *part, const char *folder) {
   char path[PATH_MAX];
   struct text bytes = {0};
@@ -61,7 +77,7 @@ enum status part_write(const struct part *part, const char *folder) {
     status = text_add_bytes(&bytes, part->documents.bytes, part->documents.length);
   if (status == STATUS_OK)
     status = text_add_bytes(&bytes, part->tokens.ids, part->tokens.count * sizeof(int32_t));
-  if (status == STATUS_OK) status = file_write(path, bytes.bytes, bytes.length);
+  if (status == STATUS_OK) status = write_file(path, &bytes);
   text_free(&bytes);
   TRY(status);
   return STATUS_OK;
@@ -74,11 +90,9 @@ static bool is_sound(const struct header *header, const struct part *part) {
          memcmp(&header->key, &part->key, sizeof part->key) == 0;
 }
 
-bool part_exists(const struct part *part, const char *folder, bool *last) {
-  char path[PATH_MAX];
+static bool header_exists(const struct part *part, const char *path, bool *last) {
   struct header header;
   uint64_t bytes = 0;
-  if (name_part(path, part, folder) != STATUS_OK || !file_exists(path)) return false;
   FILE *file = fopen(path, "rb");
   if (!file) return false;
   const size_t got = fread(&header, sizeof header, 1, file);
@@ -87,6 +101,14 @@ bool part_exists(const struct part *part, const char *folder, bool *last) {
   *last = header.last == 1;
   return bytes == sizeof header + (uint64_t)header.documents * sizeof(struct part_document) +
                       (uint64_t)header.tokens * sizeof(int32_t);
+}
+
+bool part_exists(struct part *part, const char *folder, bool thoroughly, bool *last) {
+  char path[PATH_MAX];
+  if (name_part(path, part, folder) != STATUS_OK || !header_exists(part, path, last)) return false;
+  const bool sound = !thoroughly || part_read(part, folder, true) == STATUS_OK;
+  error_clear();
+  return sound;
 }
 
 static enum status read_documents(struct part *part, FILE *file, const struct header *header) {

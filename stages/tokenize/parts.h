@@ -39,12 +39,14 @@ const struct part_document *part_document(const struct part *part, int64_t i);
 /* Adds a document whose ids were appended to part->tokens since the last call. Local. */
 enum status part_add(struct part *part, struct part_document document);
 
-/* Writes a part under FOLDER/parts, which exists. Local. WRITE on failure. */
+/* Writes a part under FOLDER/parts, which exists. It outlives a killed process; after a failure of
+ * the machine it may be damaged, which a thorough look finds. Local. WRITE on failure. */
 enum status part_write(const struct part *part, const char *folder);
 
 /* Whether part (unit, piece) of this key is there; *last receives its mark. A part of another key
- * or a damaged one counts as missing. Reads the header alone. Local. */
-bool part_exists(const struct part *part, const char *folder, bool *last);
+ * or a damaged one counts as missing. Reads the header alone, or (`thoroughly`) everything. Local.
+ */
+bool part_exists(struct part *part, const char *folder, bool thoroughly, bool *last);
 
 /* Reads part (part->unit, part->piece), and checks it against its hash and part->key; the tokens
  * only when `with_tokens`. Local. DAMAGED names the file and what to do. */

@@ -16,23 +16,24 @@ struct maker {
   struct store_writer writer;
   struct shards_counts *counts;
   int64_t *seen;    /* [vocabulary], zero between rows */
+  double *c_log_c;  /* [length + 1] */
   uint16_t *narrow; /* [length] */
   struct corpus_piece piece;
 };
 
-/* Entropy of the row's own distribution of tokens, nats; adds them to the histogram. */
+/* Entropy of the row's own distribution of tokens, nats: log n - (sum of c log c) / n over its
+ * different tokens; adds them to the histogram. */
 static double count_row(struct maker *maker, const int32_t *ids, int64_t count) {
-  double entropy = 0;
+  double sum = 0;
   for (int64_t i = 0; i < count; i++) {
     maker->seen[ids[i]]++;
     maker->counts->histogram[ids[i]]++;
   }
   for (int64_t i = 0; i < count; i++) {
-    const double share = (double)maker->seen[ids[i]] / (double)count;
-    if (share > 0) entropy -= share * log(share);
+    sum += maker->c_log_c[maker->seen[ids[i]]];
     maker->seen[ids[i]] = 0;
   }
-  return entropy;
+  return log((double)count) - sum / (double)count;
 }
 
 static enum status write_row(struct maker *maker, const int32_t *ids, int64_t count) {
@@ -142,8 +143,11 @@ enum status shards_make(const struct shards *shards, enum corpus_side side, int6
                                  .state = &maker};
   maker.seen = calloc((size_t)shards->facts->vocabulary_size, sizeof *maker.seen);
   maker.narrow = calloc(length, sizeof *maker.narrow);
+  maker.c_log_c = calloc(length + 1, sizeof *maker.c_log_c);
+  for (size_t c = 1; maker.c_log_c && c <= length; c++)
+    maker.c_log_c[c] = (double)c * log((double)c);
   enum status status;
-  if (maker.packer.row && maker.seen && maker.narrow)
+  if (maker.packer.row && maker.seen && maker.narrow && maker.c_log_c)
     status = make(&maker, index);
   else
     status = error_raise(STATUS_ENVIRONMENT, __FILE__, __LINE__, __func__,
@@ -151,6 +155,7 @@ enum status shards_make(const struct shards *shards, enum corpus_side side, int6
   free(maker.packer.row);
   free(maker.seen);
   free(maker.narrow);
+  free(maker.c_log_c);
   corpus_piece_free(&maker.piece);
   TRY(status);
   return STATUS_OK;

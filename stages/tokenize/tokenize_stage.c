@@ -52,7 +52,7 @@ static enum status encode_units(const struct encode_unit *work, const struct sta
   for (int64_t unit = stage->comm->rank; unit < units; unit += stage->comm->size) {
     CHECK(!stage_stop_requested(), STATUS_STOPPED, "stopped on request at unit %lld of %lld",
           (long long)unit, (long long)units);
-    if (!encode_unit_parts(work, unit)) TRY(encode_unit_run(work, unit));
+    if (!encode_unit_parts(work, unit, true)) TRY(encode_unit_run(work, unit));
     show_progress(stage->log, work, unit, begun);
   }
   return STATUS_OK;

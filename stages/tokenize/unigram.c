@@ -18,7 +18,6 @@ static const char space[] = UNIGRAM_SPACE;
 enum { SPACE_BYTES = UNIGRAM_SPACE_BYTES };
 
 struct unigram {
-  struct tokenizer library; /* decodes; owns its state, borrows the model's bytes */
   struct unigram_model model;
   struct charsmap charsmap;
   struct unigram_words words;
@@ -104,16 +103,41 @@ static enum status encode(struct tokenizer *tokenizer, struct tokens *ids, const
   return unigram_words_flush(&unigram->words);
 }
 
+/* Appends a piece, the symbol for a space as a space. */
+static enum status add_piece(struct text *text, const char *bytes, size_t count) {
+  for (size_t at = 0; at < count;) {
+    const bool symbol = count - at >= SPACE_BYTES && !memcmp(bytes + at, space, SPACE_BYTES);
+    TRY(text_add_bytes(text, symbol ? " " : bytes + at, 1));
+    at += symbol ? SPACE_BYTES : 1;
+  }
+  return STATUS_OK;
+}
+
+/* As the library decodes: pieces until the first that gives text lose the space they begin with. */
 static enum status decode(const struct tokenizer *tokenizer, struct text *text, const int32_t *ids,
                           size_t count) {
   const struct unigram *unigram = tokenizer->state;
-  return unigram->library.methods->decode(&unigram->library, text, ids, count);
+  const struct unigram_model *model = &unigram->model;
+  const size_t first = text->length;
+  for (size_t i = 0; i < count; i++) {
+    const struct unigram_piece *piece = &model->pieces[ids[i]];
+    size_t skip = 0;
+    if (piece->type == UNIGRAM_CONTROL) continue;
+    if (piece->type == UNIGRAM_UNKNOWN) {
+      TRY(text_add_bytes(text, model->unknown_text, model->unknown_text_bytes));
+      continue;
+    }
+    if (text->length == first && piece->count >= SPACE_BYTES &&
+        memcmp(piece->bytes, space, SPACE_BYTES) == 0)
+      skip = SPACE_BYTES;
+    TRY(add_piece(text, piece->bytes + skip, piece->count - skip));
+  }
+  return STATUS_OK;
 }
 
 static void close_unigram(void *state) {
   struct unigram *unigram = state;
   if (!unigram) return;
-  if (unigram->library.methods) unigram->library.methods->close(unigram->library.state);
   unigram_model_free(&unigram->model);
   charsmap_close(&unigram->charsmap);
   unigram_words_close(&unigram->words);
@@ -122,31 +146,32 @@ static void close_unigram(void *state) {
 
 static const struct tokenizer_methods methods = {encode, decode, close_unigram};
 
-/* The library's tokenizer as it is. */
-static void hand_over(struct tokenizer *tokenizer, struct unigram *unigram) {
-  tokenizer->methods = unigram->library.methods;
-  tokenizer->state = unigram->library.state;
-  unigram->library.methods = NULL;
-  close_unigram(unigram);
-}
-
-enum status unigram_open(struct tokenizer *tokenizer) {
+static enum status open_own(struct tokenizer *tokenizer, struct unigram_model *model) {
   struct unigram *unigram = calloc(1, sizeof *unigram);
+  if (!unigram) unigram_model_free(model);
   CHECK(unigram, STATUS_ENVIRONMENT, "out of memory: a tokenizer");
+  unigram->model = *model;
   tokenizer->methods = &methods;
   tokenizer->state = unigram;
-  unigram->library.model = tokenizer->model;
-  TRY(sentencepiece_open(&unigram->library));
+  TRY(charsmap_open(&unigram->charsmap, model->charsmap, model->charsmap_bytes));
+  return unigram_words_open(&unigram->words, model);
+}
+
+/* The library opens the model first: it says what is wrong with it, and knows the special ids. It
+ * is kept only when our own path does not cover the model. */
+enum status unigram_open(struct tokenizer *tokenizer) {
+  struct unigram_model model;
   const char *kind = tokenizer->facts.kind;
-  tokenizer->facts = unigram->library.facts;
+  TRY(sentencepiece_open(tokenizer));
   tokenizer->facts.kind = kind;
-  tokenizer->rules = unigram->library.rules;
-  TRY(unigram_model_parse(&unigram->model, tokenizer->model.bytes, tokenizer->model.length));
-  tokenizer->facts.fallback = unigram_model_uncovered(&unigram->model);
+  TRY(unigram_model_parse(&model, tokenizer->model.bytes, tokenizer->model.length));
+  tokenizer->facts.fallback = unigram_model_uncovered(&model);
   if (tokenizer->facts.fallback) {
-    hand_over(tokenizer, unigram);
+    unigram_model_free(&model);
     return STATUS_OK;
   }
-  TRY(charsmap_open(&unigram->charsmap, unigram->model.charsmap, unigram->model.charsmap_bytes));
-  return unigram_words_open(&unigram->words, &unigram->model);
+  tokenizer->methods->close(tokenizer->state);
+  tokenizer->methods = NULL;
+  tokenizer->state = NULL;
+  return open_own(tokenizer, &model);
 }

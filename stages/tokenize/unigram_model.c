@@ -8,9 +8,9 @@
 #include "stages/tokenize/protobuf.h"
 
 /* Field numbers of sentencepiece_model.proto. */
-enum { MODEL_PIECES = 1, MODEL_TRAINER = 2, MODEL_NORMALIZER = 3 };
+enum { MODEL_PIECES = 1, MODEL_TRAINER = 2, MODEL_NORMALIZER = 3, MODEL_DENORMALIZER = 5 };
 enum { PIECE_TEXT = 1, PIECE_SCORE = 2, PIECE_TYPE = 3 };
-enum { TRAINER_TYPE = 3, TRAINER_SUFFIX = 24, TRAINER_BYTE_FALLBACK = 35 };
+enum { TRAINER_TYPE = 3, TRAINER_SUFFIX = 24, TRAINER_BYTE_FALLBACK = 35, TRAINER_UNKNOWN = 44 };
 enum { NORMALIZER_CHARSMAP = 2, NORMALIZER_PREFIX, NORMALIZER_REMOVE, NORMALIZER_ESCAPE };
 
 static const float unknown_penalty = 10; /* below the lowest score, as the library has it */
@@ -38,6 +38,10 @@ static bool parse_trainer(struct unigram_model *model, const struct protobuf_fie
     if (field.number == TRAINER_TYPE) model->model_type = (int64_t)field.integer;
     if (field.number == TRAINER_SUFFIX) model->space_as_suffix = field.integer != 0;
     if (field.number == TRAINER_BYTE_FALLBACK) model->byte_fallback = field.integer != 0;
+    if (field.number == TRAINER_UNKNOWN && field.bytes) {
+      model->unknown_text = field.bytes;
+      model->unknown_text_bytes = field.count;
+    }
   }
   return !message.broken;
 }
@@ -57,7 +61,18 @@ static bool parse_normalizer(struct unigram_model *model, const struct protobuf_
   return !message.broken;
 }
 
+/* A table that is applied to decoded text; an empty one is the same as none. */
+static bool parse_denormalizer(struct unigram_model *model, const struct protobuf_field *from) {
+  struct protobuf message = {.bytes = from->bytes, .count = from->count};
+  struct protobuf_field field;
+  while (protobuf_next(&message, &field))
+    if (field.number == NORMALIZER_CHARSMAP) model->denormalizes = field.count > 0;
+  return !message.broken;
+}
+
 static bool parse_field(struct unigram_model *model, const struct protobuf_field *field) {
+  const bool denormalizer = field->number == MODEL_DENORMALIZER && field->bytes;
+  if (denormalizer) return parse_denormalizer(model, field);
   if (field->number > MODEL_NORMALIZER) return true;
   if (!field->bytes) return false;
   if (field->number == MODEL_TRAINER) return parse_trainer(model, field);
@@ -84,8 +99,12 @@ static void find_unknown(struct unigram_model *model) {
 }
 
 enum status unigram_model_parse(struct unigram_model *model, const char *bytes, size_t count) {
-  *model = (struct unigram_model){
-      .model_type = 1, .dummy_prefix = true, .remove_extra_spaces = true, .escape_spaces = true};
+  *model = (struct unigram_model){.unknown_text = " \xe2\x81\x87 ", /* U+2047 */
+                                  .unknown_text_bytes = 5,
+                                  .model_type = 1,
+                                  .dummy_prefix = true,
+                                  .remove_extra_spaces = true,
+                                  .escape_spaces = true};
   TRY(allocate(model, count));
   struct protobuf message = {.bytes = bytes, .count = count};
   struct protobuf_field field;
@@ -123,6 +142,7 @@ const char *unigram_model_uncovered(const struct unigram_model *model) {
   bool has_space = false;
   if (model->model_type != 1) return "it is not a unigram model";
   if (model->unknown < 0) return "it has no piece for what is unknown";
+  if (model->denormalizes) return "it changes decoded text";
   if (model->byte_fallback) return "it falls back to bytes";
   if (model->space_as_suffix) return "it writes spaces at the end of words";
   if (!model->dummy_prefix) return "it adds no space at the start";

@@ -33,8 +33,10 @@ struct unigram_model {
   float unknown_score;  /* of one character under it */
   const char *charsmap; /* the normaliser's table; borrowed */
   size_t charsmap_bytes;
+  const char *unknown_text; /* what decoding writes for the unknown piece; borrowed */
+  size_t unknown_text_bytes;
   int64_t model_type; /* 1 = unigram */
-  bool byte_fallback, space_as_suffix;
+  bool byte_fallback, space_as_suffix, denormalizes;
   bool dummy_prefix, remove_extra_spaces, escape_spaces;
 };
 

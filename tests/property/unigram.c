@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "pipeline/base/file.h"
+#include "pipeline/base/random.h"
 #include "stages/tokenize/sentencepiece.h"
 #include "stages/tokenize/tokenizer.h"
 #include "tests/common/strings.h"
@@ -52,6 +53,29 @@ static bool agree(struct pair *pair, const char *bytes, size_t count) {
          (!pair->a.count || memcmp(pair->a.ids, pair->b.ids, pair->a.count * sizeof(int32_t)) == 0);
 }
 
+/* Decoding gives the library's text, for the ids of a text and for any others. */
+static bool decode_alike(struct pair *pair, const int32_t *ids, size_t count) {
+  struct text own = {0}, library = {0};
+  assert_ok(tokenizer_decode(pair->own, &own, ids, count));
+  assert_ok(tokenizer_decode(pair->library, &library, ids, count));
+  const bool alike =
+      own.length == library.length && memcmp(own.bytes, library.bytes, own.length) == 0;
+  text_free(&own);
+  text_free(&library);
+  return alike;
+}
+
+static void compare_decoding(struct pair *pair) {
+  int32_t ids[24];
+  for (uint64_t i = 0; i < 4000; i++) {
+    const struct random_stream draw = random_open(8, "ids", i, 0);
+    for (uint64_t j = 0; j < 24; j++)
+      ids[j] = (int32_t)random_below(
+          draw, j, j % 3 ? (uint64_t)tokenizer_facts_of(pair->own)->vocabulary_size : 8);
+    assert_true(decode_alike(pair, ids, i % 25));
+  }
+}
+
 static void show(const struct text *text, uint64_t index) {
   print_message("# string %llu:", (unsigned long long)index);
   for (size_t i = 0; i < text->length && i < 200; i++)
@@ -64,7 +88,8 @@ static void compare_strings(struct pair *pair, uint64_t seed, uint64_t count) {
   for (uint64_t i = 0; i < count; i++) {
     text_clear(&text);
     assert_ok(strings_make(&text, seed, i));
-    if (agree(pair, text.bytes, text.length)) continue;
+    if (agree(pair, text.bytes, text.length) && decode_alike(pair, pair->a.ids, pair->a.count))
+      continue;
     show(&text, i);
     fail();
   }
@@ -90,6 +115,7 @@ static void compare_all(struct pair *pair, uint64_t strings) {
   assert_true(agree(pair, "a\0b \0", 5));
   compare_strings(pair, 5, strings);
   compare_strings(pair, 5, 500); /* again, from the cache */
+  compare_decoding(pair);
   compare_long(pair, " ");
   compare_long(pair, "");
 }
