@@ -24,8 +24,8 @@ bool stage_stop_requested(void) {
   return stop_requests > 0;
 }
 
-static enum status finished_folder(char path[STAGE_PATH_BYTES], const struct stage *stage,
-                                   const struct recipe_node *node) {
+enum status stage_folder(char path[STAGE_PATH_BYTES], const struct stage *stage,
+                         const struct recipe_node *node) {
   CHECK(snprintf(path, STAGE_PATH_BYTES, "%s/%s", stage->run_folder, node->name) < STAGE_PATH_BYTES,
         STATUS_MISMATCH, "path too long: '%s/%s'", stage->run_folder, node->name);
   return STATUS_OK;
@@ -50,12 +50,5 @@ enum status stage_input(char path[STAGE_PATH_BYTES], const struct recipe_node **
   CHECK(found, STATUS_MISMATCH, "node '%s' needs a node upstream that runs %s; add it to `from:`",
         stage->node->name, names);
   if (node) *node = found;
-  return finished_folder(path, stage, found);
-}
-
-enum status stage_input_at(char path[STAGE_PATH_BYTES], const struct recipe_node **node,
-                           const struct stage *stage, size_t i) {
-  const struct recipe_node *input = &stage->recipe->nodes[stage->node->inputs[i]];
-  if (node) *node = input;
-  return finished_folder(path, stage, input);
+  return stage_folder(path, stage, found);
 }

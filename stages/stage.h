@@ -48,9 +48,9 @@ struct stage {
 enum status stage_input(char path[STAGE_PATH_BYTES], const struct recipe_node **node,
                         const struct stage *stage, unsigned kinds);
 
-/* The i-th node of this node's `from:` and its finished folder. Local. */
-enum status stage_input_at(char path[STAGE_PATH_BYTES], const struct recipe_node **node,
-                           const struct stage *stage, size_t i);
+/* The finished folder of a node. Local. MISMATCH when its path is too long. */
+enum status stage_folder(char path[STAGE_PATH_BYTES], const struct stage *stage,
+                         const struct recipe_node *node);
 
 /* Whether this rank was asked to stop (SIGTERM, SIGINT, SIGUSR1, SIGUSR2). Ranks learn of it at
  * different moments: reduce it before acting on it. Local. */

@@ -77,7 +77,7 @@ static enum status open_tokens(struct embedder *embedder) {
 }
 
 static enum status take_buffers(struct embedder *embedder) {
-  const size_t batch = (size_t)embedder->encoder.batch, T = (size_t)embedder->positions;
+  const size_t batch = (size_t)embedder->stage->options->batch, T = (size_t)embedder->positions;
   const size_t width = (size_t)embedder->width;
   embedder->tokens = calloc(batch * T, sizeof *embedder->tokens);
   embedder->lengths = calloc(batch, sizeof *embedder->lengths);
@@ -145,8 +145,8 @@ static enum status measure_scale(struct embedder *embedder, double *scale) {
   const int64_t T = embedder->positions, width = embedder->width;
   const int64_t rows = least(SCALE_ROWS, side->rows);
   double sum = 0, count = 0;
-  for (int64_t first = 0; first < rows; first += embedder->encoder.batch) {
-    const int64_t batch = least(embedder->encoder.batch, rows - first);
+  for (int64_t first = 0; first < rows; first += embedder->stage->options->batch) {
+    const int64_t batch = least(embedder->stage->options->batch, rows - first);
     TRY(encode(embedder, side, first, batch));
     for (int64_t i = 0; i < batch * T; i++) {
       if (i % T >= embedder->lengths[i / T]) continue;
@@ -199,8 +199,8 @@ static enum status write_rows(struct embedder *embedder, struct side *side,
                               struct store_writer *writer, int64_t shard) {
   const int64_t first = shard * side->rows_of_shard;
   const int64_t end = least(first + side->rows_of_shard, side->rows);
-  for (int64_t row = first; row < end; row += embedder->encoder.batch) {
-    const int64_t count = least(embedder->encoder.batch, end - row);
+  for (int64_t row = first; row < end; row += embedder->stage->options->batch) {
+    const int64_t count = least(embedder->stage->options->batch, end - row);
     TRY(encode(embedder, side, row, count));
     TRY(add_rows(embedder, writer, count));
   }
@@ -255,9 +255,9 @@ static enum status embed_side(struct embedder *embedder, struct side *side) {
   progress_start(&progress, 0, rounds);
   for (int64_t round = 0; round < rounds; round++) {
     TRY(embed_round(embedder, side, round));
-    log_progress(stage->log, "%s: round %lld of %lld (%lld rows), %s left", side->name,
-                 (long long)round + 1, (long long)rounds, (long long)side->rows,
-                 progress_time(left, progress_left(&progress, round + 1)));
+    log_line(stage->log, "%s: round %lld of %lld (%lld rows), %s left", side->name,
+             (long long)round + 1, (long long)rounds, (long long)side->rows,
+             progress_time(left, progress_left(&progress, round + 1)));
   }
   return STATUS_OK;
 }

@@ -5,7 +5,7 @@
 #include "pipeline/base/text.h"
 #include "stages/flow/model.h"
 
-enum { DECLARATION_BYTES = 4 << 20, RECORD_BYTES = 4 << 20, PATH_BYTES = 4096 };
+enum { DECLARATION_BYTES = 4 << 20, PATH_BYTES = 4096 };
 
 static enum status path_of(char path[PATH_BYTES], const struct options *options, const char *name) {
   CHECK(snprintf(path, PATH_BYTES, "%s/%s", options->encoder_path, name) < PATH_BYTES,
@@ -71,47 +71,21 @@ static enum status hash_weights(struct encoder *encoder) {
   return STATUS_OK;
 }
 
-static enum status run(struct encoder *encoder, const struct kernels *kernels, struct arena *arena,
-                       float *out, const struct t5_input *input) {
-  struct tape tape;
-  const size_t mark = arena_mark(arena), records = arena_mark(&encoder->records);
-  tape_init(&tape, kernels, arena, &encoder->records);
-  tape.recording = tape.training = false;
-  tape_output(&tape, out, t5_encoder_forward(&tape, &encoder->net, input));
-  arena_reset(arena, mark);
-  arena_reset(&encoder->records, records);
-  return tape.status;
-}
-
-/* The memory of one run: found by a tape that only measures, which reads no lengths. */
-static enum status take_values(struct encoder *encoder) {
-  struct arena measuring;
-  struct kernels nothing;
-  const int32_t length = 0;
-  const struct t5_input input = {
-      .batch = encoder->batch, .positions = encoder->positions, .lengths = &length};
-  arena_measure(&measuring, "encoder activations");
-  TRY(kernels_open(&nothing, "measure", encoder->kernels.element));
-  TRY(run(encoder, &nothing, &measuring, NULL, &input));
-  return arena_init(&encoder->values, "encoder activations", measuring.peak);
-}
-
 static enum status open_all(struct encoder *encoder, const struct encoder_request *request) {
   struct t5_config config;
   const struct options *options = request->options;
   TRY(read_config(&config, request));
   TRY(model_open_kernels(&encoder->kernels, options->kernels, options->precision));
   TRY(arena_init(&encoder->declarations, "encoder declarations", DECLARATION_BYTES));
-  TRY(arena_init(&encoder->records, "encoder records", RECORD_BYTES));
   params_init(&encoder->params, &encoder->declarations);
   t5_encoder_declare(&encoder->net, &encoder->params, &config, true);
   TRY(bind_weights(encoder, options));
   TRY(hash_weights(encoder));
-  return take_values(encoder);
+  return workspace_init(&encoder->workspace, &encoder->kernels, "encoder activations");
 }
 
 enum status encoder_open(struct encoder *encoder, const struct encoder_request *request) {
-  *encoder = (struct encoder){.batch = request->options->batch, .positions = request->positions};
+  *encoder = (struct encoder){.positions = request->positions};
   const enum status status = open_all(encoder, request);
   if (status == STATUS_OK) return STATUS_OK;
   encoder_close(encoder);
@@ -119,16 +93,32 @@ enum status encoder_open(struct encoder *encoder, const struct encoder_request *
 }
 
 void encoder_close(struct encoder *encoder) {
-  arena_free(&encoder->values);
+  workspace_free(&encoder->workspace);
   arena_free(&encoder->weights);
-  arena_free(&encoder->records);
   arena_free(&encoder->declarations);
   *encoder = (struct encoder){0};
 }
 
+struct run {
+  const struct encoder *encoder;
+  struct t5_input input;
+  float *out;
+};
+
+static enum status use_tape(void *context, struct tape *tape) {
+  const struct run *run = context;
+  tape->recording = tape->training = false;
+  tape_output(tape, run->out, t5_encoder_forward(tape, &run->encoder->net, &run->input));
+  return tape->status;
+}
+
 enum status encoder_run(struct encoder *encoder, float *out, const int32_t *tokens,
                         const int32_t *lengths, int64_t count) {
-  const struct t5_input input = {
-      .batch = count, .positions = encoder->positions, .tokens = tokens, .lengths = lengths};
-  return run(encoder, &encoder->kernels, &encoder->values, out, &input);
+  struct run run = {.encoder = encoder,
+                    .input = {.batch = count,
+                              .positions = encoder->positions,
+                              .tokens = tokens,
+                              .lengths = lengths},
+                    .out = out};
+  return workspace_run(&encoder->workspace, use_tape, &run);
 }

@@ -11,13 +11,15 @@
 #include "stages/model/kernels/kernels.h"
 #include "stages/model/networks/t5_encoder.h"
 #include "stages/model/tape/param.h"
+#include "stages/model/tape/workspace.h"
 
 struct encoder {
   struct kernels kernels;
   struct t5_encoder net;
   struct params params;
-  struct arena declarations, weights, values, records; /* owned */
-  int64_t batch, positions;  /* rows of one run at most, and their length */
+  struct arena declarations, weights; /* owned */
+  struct workspace workspace;
+  int64_t positions;         /* of a row */
   char hash[HASH_HEX_BYTES]; /* of shape and weights */
 };
 
@@ -36,7 +38,7 @@ enum status encoder_open(struct encoder *encoder, const struct encoder_request *
 void encoder_close(struct encoder *encoder);
 
 /* out[count * positions, width] = final hidden states of rows tokens[count, positions], of which
- * lengths[count] are valid; count <= batch. A row does not depend on the other rows. Local. */
+ * lengths[count] are valid. A row does not depend on the other rows. Local. */
 enum status encoder_run(struct encoder *encoder, float *out, const int32_t *tokens,
                         const int32_t *lengths, int64_t count);
 

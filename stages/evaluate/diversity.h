@@ -6,9 +6,10 @@
 
 #include "pipeline/base/error.h"
 
-/* A set of rows of equal length. */
+/* A set of rows; what lies beyond a row's length is not looked at. */
 struct diversity_rows {
-  const int32_t *tokens; /* [count, positions], borrowed */
+  const int32_t *tokens;  /* [count, positions], borrowed */
+  const int32_t *lengths; /* [count], borrowed */
   int64_t count, positions;
 };
 

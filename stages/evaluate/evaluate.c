@@ -15,17 +15,10 @@ enum { NAME_BYTES = 32 };
 
 struct evaluator {
   struct stage *stage;
-  struct judge judge;
+  struct solo judge;
   struct texts held_out;
   struct evaluation evaluation;
 };
-
-static enum status folder_of(char path[STAGE_PATH_BYTES], const struct stage *stage,
-                             const struct recipe_node *node) {
-  CHECK(snprintf(path, STAGE_PATH_BYTES, "%s/%s", stage->run_folder, node->name) < STAGE_PATH_BYTES,
-        STATUS_MISMATCH, "path too long: '%s'", stage->run_folder);
-  return STATUS_OK;
-}
 
 /* The i-th node of `from:`. */
 static const struct recipe_node *input_at(const struct stage *stage, size_t i) {
@@ -49,6 +42,17 @@ static int64_t rows_wanted(const struct stage *stage) {
   return most;
 }
 
+/* Ids of two tokenizers must not be mixed (R-TOK-5): all texts are those of the judge's. */
+static enum status check_tokenizer(const struct evaluator *evaluator, const char *name,
+                                   const char *hash) {
+  const char *judge = model_tokenizer_hash(&evaluator->judge.model);
+  CHECK(strcmp(hash, judge) == 0, STATUS_MISMATCH,
+        "node '%s': '%s' holds ids of tokenizer %s, the judge '%s' reads those of %s",
+        evaluator->stage->node->name, name, *hash ? hash : "(none named)",
+        evaluator->evaluation.judge, judge);
+  return STATUS_OK;
+}
+
 static enum status measure_diversity(struct evaluation_system *system, struct diversity_rows rows) {
   TRY(diversity_entropy(&system->token_entropy, rows));
   TRY(diversity_distinct(&system->distinct_1, rows, 1));
@@ -60,8 +64,10 @@ static enum status measure(struct evaluator *evaluator, struct evaluation_system
                            struct texts *texts) {
   const struct diversity_rows rows = texts_rows(texts);
   system->texts = rows.count;
+  TRY(comm_agree(evaluator->stage->comm,
+                 check_tokenizer(evaluator, system->name, texts->tokenizer)));
   TRY(comm_agree(evaluator->stage->comm, measure_diversity(system, rows)));
-  TRY(judge_perplexity(&system->judge_perplexity, &evaluator->judge, rows));
+  TRY(judge_perplexity(&system->judge_perplexity, &evaluator->judge, evaluator->stage, rows));
   log_line(evaluator->stage->log, "%s%s%s: judge perplexity %.2f, token entropy %.3f", system->name,
            *system->method ? ", " : "", system->method, system->judge_perplexity,
            system->token_entropy);
@@ -76,18 +82,6 @@ static enum status add_system(struct evaluator *evaluator, struct evaluation_sys
   *system = evaluation_add_system(&evaluator->evaluation);
   CHECK(*system, STATUS_ENVIRONMENT, "out of memory: the results of node '%s'",
         evaluator->stage->node->name);
-  return STATUS_OK;
-}
-
-static enum status check_tokenizer(const struct stage *stage, const struct recipe_node *node) {
-  const struct recipe_node *mine, *theirs;
-  TRY(recipe_upstream(&mine, stage->recipe, stage->node, IN_TOKENIZE));
-  TRY(recipe_upstream(&theirs, stage->recipe, node, IN_TOKENIZE));
-  CHECK(mine == theirs, STATUS_MISMATCH,
-        "node '%s': '%s' was made from the tokens of '%s', the judge reads those of '%s'; "
-        "perplexities "
-        "under different tokenizers cannot be compared",
-        stage->node->name, node->name, theirs ? theirs->name : "?", mine ? mine->name : "?");
   return STATUS_OK;
 }
 
@@ -123,7 +117,7 @@ static enum status evaluate_set(struct evaluator *evaluator, const struct recipe
   struct evaluation_system *system;
   struct texts texts;
   char folder[STAGE_PATH_BYTES];
-  TRY(folder_of(folder, evaluator->stage, node));
+  TRY(stage_folder(folder, evaluator->stage, node));
   TRY(add_system(evaluator, &system));
   TRY(describe(system, evaluator->stage, node));
   system->nfe = nfe;
@@ -137,7 +131,6 @@ static enum status evaluate_set(struct evaluator *evaluator, const struct recipe
 static enum status evaluate_samples(struct evaluator *evaluator, const struct recipe_node *node) {
   const struct stage *stage = evaluator->stage;
   const struct recipe_node *generator, *shape;
-  TRY(check_tokenizer(stage, node));
   TRY(recipe_upstream(&generator, stage->recipe, node, IN_PRETRAIN | IN_DISTILL));
   TRY(model_shape(&shape, stage->recipe, generator));
   if (!model_kind(shape)->has_nfe) return evaluate_set(evaluator, node, "samples", 0);
@@ -156,15 +149,27 @@ static enum status evaluate_held_out(struct evaluator *evaluator) {
   return measure(evaluator, system, &evaluator->held_out);
 }
 
+static enum status evaluate_autoencoder(struct evaluator *evaluator,
+                                        const struct recipe_node *node) {
+  struct solo autoencoder;
+  TRY(solo_open(&autoencoder, evaluator->stage, node, "reconstruction"));
+  enum status status =
+      comm_agree(evaluator->stage->comm,
+                 check_tokenizer(evaluator, node->name, model_tokenizer_hash(&autoencoder.model)));
+  if (status == STATUS_OK)
+    status = reconstruction_measure(&evaluator->evaluation, &autoencoder, evaluator->stage, node,
+                                    texts_rows(&evaluator->held_out));
+  solo_close(&autoencoder);
+  return status;
+}
+
 static enum status evaluate_inputs(struct evaluator *evaluator) {
   const struct stage *stage = evaluator->stage;
   TRY(evaluate_held_out(evaluator));
   for (size_t i = 0; i < stage->node->input_count; i++) {
     const struct recipe_node *node = input_at(stage, i);
     if (node->kind == KIND_SAMPLE) TRY(evaluate_samples(evaluator, node));
-    if (node->kind == KIND_AUTOENCODE)
-      TRY(reconstruction_measure(&evaluator->evaluation, stage, node,
-                                 texts_rows(&evaluator->held_out)));
+    if (node->kind == KIND_AUTOENCODE) TRY(evaluate_autoencoder(evaluator, node));
   }
   return STATUS_OK;
 }
@@ -213,10 +218,10 @@ static enum status evaluate_all(struct evaluator *evaluator) {
   const struct recipe_node *judge = find_judge(evaluator->stage);
   snprintf(evaluator->evaluation.judge, sizeof evaluator->evaluation.judge, "%s", judge->name);
   TRY(comm_agree(evaluator->stage->comm, open_texts(evaluator)));
-  TRY(judge_open(&evaluator->judge, evaluator->stage, judge));
+  TRY(solo_open(&evaluator->judge, evaluator->stage, judge, "judge"));
   enum status status = evaluate_inputs(evaluator);
   if (status == STATUS_OK) status = write_result(evaluator);
-  judge_close(&evaluator->judge);
+  solo_close(&evaluator->judge);
   return status;
 }
 

@@ -1,5 +1,6 @@
 #include "stages/evaluate/texts.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "sharding/store.h"
@@ -25,14 +26,20 @@ static enum status read_samples(struct texts *texts, const struct store *store,
 static enum status read_rows(struct texts *texts, const struct store *store,
                              struct source_cache *cache, int64_t most) {
   struct store_column column;
+  const char *tokenizer = store_value(store, "tokenizer");
   TRY(store_find(store, &column, "tokens"));
+  snprintf(texts->tokenizer, sizeof texts->tokenizer, "%s", tokenizer ? tokenizer : "");
   texts->count = store->rows < most ? store->rows : most;
   texts->positions = column.width;
   texts->tokens = calloc((size_t)(texts->count * texts->positions), sizeof *texts->tokens);
-  CHECK(texts->tokens, STATUS_ENVIRONMENT, "out of memory: %lld rows of tokens",
+  texts->lengths = calloc((size_t)texts->count, sizeof *texts->lengths);
+  CHECK(texts->tokens && texts->lengths, STATUS_ENVIRONMENT, "out of memory: %lld rows of tokens",
         (long long)texts->count);
-  for (int64_t row = 0; row < texts->count; row++)
-    TRY(store_read_int32(&column, cache, row, texts->tokens + row * texts->positions, NULL));
+  for (int64_t row = 0; row < texts->count; row++) {
+    int64_t length;
+    TRY(store_read_int32(&column, cache, row, texts->tokens + row * texts->positions, &length));
+    texts->lengths[row] = (int32_t)length;
+  }
   return read_samples(texts, store, cache);
 }
 
@@ -51,6 +58,7 @@ enum status texts_read(struct texts *texts, const char *folder, const char *name
 
 void texts_free(struct texts *texts) {
   free(texts->tokens);
+  free(texts->lengths);
   for (int i = 0; i < EVALUATION_TEXTS; i++) free(texts->samples[i]);
   *texts = (struct texts){0};
 }

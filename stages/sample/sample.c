@@ -12,20 +12,17 @@
 #include "monitoring/progress.h"
 #include "monitoring/timer.h"
 #include "pipeline/artefact/manifest.h"
-#include "sharding/comm.h"
 #include "sharding/store_writer.h"
-#include "stages/flow/model.h"
+#include "stages/flow/solo.h"
 #include "stages/sample/sample.h"
 #include "stages/tokenize/tokenizer.h"
 
-enum { RECORD_BYTES = 64 << 20, TAG_DIGITS = 12, NAME_BYTES = 32 };
+enum { TAG_DIGITS = 12, NAME_BYTES = 32 };
 
 struct sampler {
   struct stage *stage;
-  struct comm alone; /* this rank by itself: the group of its vocabulary tables */
-  struct model model;
+  struct solo solo;
   struct tokenizer *tokenizer;
-  struct arena records, arena;
   int32_t *tokens;          /* [batch, positions] */
   char tag[TAG_DIGITS + 1]; /* of the weights */
   struct text text;
@@ -44,39 +41,31 @@ static int64_t batch_of(const struct sampler *sampler) {
   return options->batch < options->samples ? options->batch : options->samples;
 }
 
-static enum status draw(struct sampler *sampler, const struct kernels *kernels, struct arena *arena,
-                        const struct set *set, int64_t first, int64_t count) {
-  struct tape tape;
-  const size_t mark = arena_mark(arena), records = arena_mark(&sampler->records);
-  tape_init(&tape, kernels, arena, &sampler->records);
-  tape.recording = tape.training = false;
-  const struct flow_request request = {.count = count,
-                                       .positions = sampler->model.flow.positions,
-                                       .first = first,
-                                       .seed = (uint64_t)sampler->stage->options->seed,
-                                       .nfe = set->nfe,
-                                       .options = sampler->stage->options};
-  struct flow *flow = &sampler->model.flow;
-  const enum status status = flow->kind->sample(flow, &tape, &request, sampler->tokens);
-  arena_reset(arena, mark);
-  arena_reset(&sampler->records, records);
-  return status;
-}
+/* The texts of one unit. */
+struct unit {
+  struct sampler *sampler;
+  int64_t nfe, first, count;
+};
 
-/* The memory that drawing one unit takes: found by a tape that only measures. */
-static enum status measure(struct sampler *sampler, const struct set *set) {
-  struct arena measuring;
-  struct kernels nothing;
-  arena_measure(&measuring, "sample");
-  TRY(kernels_open(&nothing, "measure", sampler->model.kernels.element));
-  TRY(draw(sampler, &nothing, &measuring, set, 0, batch_of(sampler)));
-  return arena_init(&sampler->arena, "sample", measuring.peak);
+static enum status draw(void *context, struct tape *tape) {
+  const struct unit *unit = context;
+  const struct options *options = unit->sampler->stage->options;
+  struct flow *flow = &unit->sampler->solo.model.flow;
+  tape->recording = tape->training = false;
+  return flow->kind->sample(flow, tape,
+                            &(struct flow_request){.count = unit->count,
+                                                   .positions = flow->positions,
+                                                   .first = unit->first,
+                                                   .seed = (uint64_t)options->seed,
+                                                   .nfe = unit->nfe,
+                                                   .options = options},
+                            unit->sampler->tokens);
 }
 
 static enum status write_unit(struct sampler *sampler, const struct store_writer_options *options,
                               int64_t count) {
   struct store_writer writer;
-  const int64_t positions = sampler->model.flow.positions;
+  const int64_t positions = sampler->solo.model.flow.positions;
   TRY(store_writer_open(&writer, options));
   enum status status = STATUS_OK;
   for (int64_t i = 0; i < count; i++) {
@@ -102,11 +91,11 @@ static enum status draw_unit(struct sampler *sampler, struct set *set, int64_t u
       {.name = "tokens",
        .dtype = DTYPE_I32,
        .dimensions = 1,
-       .shape = {sampler->model.flow.positions}},
+       .shape = {sampler->solo.model.flow.positions}},
       {.name = "text", .dtype = DTYPE_U8, .dimensions = 1, .ragged = true}};
   const struct safetensors_pair pairs[] = {
-      {"tokenizer", (char *)(uintptr_t)model_tokenizer_hash(&sampler->model)},
-      {"weights", (char *)(uintptr_t)model_weights_hash(&sampler->model)}};
+      {"tokenizer", (char *)(uintptr_t)model_tokenizer_hash(&sampler->solo.model)},
+      {"weights", (char *)(uintptr_t)model_weights_hash(&sampler->solo.model)}};
   const struct store_writer_options options = {.folder = sampler->stage->folder,
                                                .name = set->name,
                                                .tag = sampler->tag,
@@ -117,7 +106,8 @@ static enum status draw_unit(struct sampler *sampler, struct set *set, int64_t u
                                                .pair_count = 2};
   if (store_writer_is_done(&options)) return STATUS_OK;
   const double start = timer_now();
-  TRY(draw(sampler, &sampler->model.kernels, &sampler->arena, set, first, count));
+  struct unit drawn = {sampler, set->nfe, first, count};
+  TRY(workspace_run(&sampler->solo.workspace, draw, &drawn));
   set->seconds += timer_now() - start;
   set->drawn += count;
   return write_unit(sampler, &options, count);
@@ -138,7 +128,7 @@ static enum status draw_round(struct sampler *sampler, struct set *set, int64_t 
 /* Tokens per second over all ranks, for the report. */
 static enum status note_speed(struct sampler *sampler, const struct set *set) {
   struct comm *comm = sampler->stage->comm;
-  double sums[2] = {(double)(set->drawn * sampler->model.flow.positions), set->seconds};
+  double sums[2] = {(double)(set->drawn * sampler->solo.model.flow.positions), set->seconds};
   char key[NAME_BYTES + 32];
   TRY(comm_allreduce(comm, &sums[0], 1, DTYPE_F64, COMM_SUM));
   TRY(comm_allreduce(comm, &sums[1], 1, DTYPE_F64, COMM_MAX));
@@ -155,46 +145,35 @@ static enum status draw_set(struct sampler *sampler, int64_t nfe) {
   struct progress progress;
   char left[PROGRESS_TIME_BYTES];
   const int64_t rounds = (set.units + stage->comm->size - 1) / stage->comm->size;
-  if (sampler->model.flow.kind->has_nfe)
+  if (sampler->solo.model.flow.kind->has_nfe)
     snprintf(set.name, sizeof set.name, "nfe%lld", (long long)nfe);
   else
     snprintf(set.name, sizeof set.name, "samples");
-  TRY(comm_agree(stage->comm, measure(sampler, &set)));
   progress_start(&progress, 0, rounds);
   enum status status = STATUS_OK;
   for (int64_t round = 0; round < rounds && status == STATUS_OK; round++) {
     status = draw_round(sampler, &set, round);
-    log_progress(stage->log, "%s: round %lld of %lld, %s left", set.name, (long long)round + 1,
-                 (long long)rounds, progress_time(left, progress_left(&progress, round + 1)));
+    log_line(stage->log, "%s: round %lld of %lld, %s left", set.name, (long long)round + 1,
+             (long long)rounds, progress_time(left, progress_left(&progress, round + 1)));
   }
-  arena_free(&sampler->arena);
   TRY(status);
   return note_speed(sampler, &set);
 }
 
 static enum status draw_sets(struct sampler *sampler) {
   const struct option_integers *nfe = &sampler->stage->options->nfe;
-  if (!sampler->model.flow.kind->has_nfe) return draw_set(sampler, 1);
+  if (!sampler->solo.model.flow.kind->has_nfe) return draw_set(sampler, 1);
   for (size_t i = 0; i < nfe->count; i++) TRY(draw_set(sampler, nfe->values[i]));
   return STATUS_OK;
 }
 
 static enum status open_model(struct sampler *sampler) {
   struct stage *stage = sampler->stage;
-  char folder[STAGE_PATH_BYTES];
   const struct recipe_node *node;
-  TRY(stage_input(folder, &node, stage, IN_PRETRAIN | IN_DISTILL));
-  TRY(model_open(&sampler->model, &(struct model_request){.recipe = stage->recipe,
-                                                          .node = node,
-                                                          .folder = folder,
-                                                          .group = &sampler->alone,
-                                                          .kernels = stage->options->kernels,
-                                                          .precision = stage->options->precision}));
-  CHECK(sampler->model.flow.kind->sample, STATUS_MISMATCH,
-        "node '%s': the formulation '%s' of node '%s' draws no text", stage->node->name,
-        sampler->model.flow.kind->name, node->name);
+  TRY(recipe_upstream(&node, stage->recipe, stage->node, IN_PRETRAIN | IN_DISTILL));
+  TRY(solo_open(&sampler->solo, stage, node, "sample"));
   snprintf(sampler->tag, sizeof sampler->tag, "%.*s", TAG_DIGITS,
-           model_weights_hash(&sampler->model));
+           model_weights_hash(&sampler->solo.model));
   return STATUS_OK;
 }
 
@@ -203,18 +182,16 @@ static enum status open_tokenizer(struct sampler *sampler) {
   TRY(stage_input(folder, NULL, sampler->stage, IN_TOKENIZE));
   TRY(tokenizer_open(&sampler->tokenizer, folder));
   hash_to_hex(hash, tokenizer_facts_of(sampler->tokenizer)->hash);
-  CHECK(strcmp(hash, model_tokenizer_hash(&sampler->model)) == 0, STATUS_MISMATCH,
+  CHECK(strcmp(hash, model_tokenizer_hash(&sampler->solo.model)) == 0, STATUS_MISMATCH,
         "'%s' holds tokenizer %s, the model was trained with %s; train it again", folder, hash,
-        model_tokenizer_hash(&sampler->model));
+        model_tokenizer_hash(&sampler->solo.model));
   return STATUS_OK;
 }
 
-static enum status open_all(struct sampler *sampler) {
+static enum status open_texts(struct sampler *sampler) {
   const int64_t batch = batch_of(sampler);
-  TRY(arena_init(&sampler->records, "records", RECORD_BYTES));
-  TRY(open_model(sampler));
   TRY(open_tokenizer(sampler));
-  const size_t count = (size_t)(batch * sampler->model.flow.positions);
+  const size_t count = (size_t)(batch * sampler->solo.model.flow.positions);
   sampler->tokens = calloc(count, sizeof *sampler->tokens);
   CHECK(sampler->tokens, STATUS_ENVIRONMENT, "out of memory: %zu sampled tokens", count);
   return text_add(&sampler->text, "");
@@ -224,15 +201,13 @@ static void close_all(struct sampler *sampler) {
   text_free(&sampler->text);
   free(sampler->tokens);
   tokenizer_close(sampler->tokenizer);
-  model_close(&sampler->model);
-  arena_free(&sampler->records);
-  comm_free(&sampler->alone);
+  solo_close(&sampler->solo);
 }
 
 enum status sample_stage(struct stage *stage) {
   struct sampler sampler = {.stage = stage};
-  TRY(comm_split(&sampler.alone, stage->comm, stage->comm->rank));
-  enum status status = comm_agree(stage->comm, open_all(&sampler));
+  TRY(open_model(&sampler));
+  enum status status = comm_agree(stage->comm, open_texts(&sampler));
   if (status == STATUS_OK) status = draw_sets(&sampler);
   close_all(&sampler);
   TRY(status);
