@@ -1,33 +1,21 @@
 #include "monitoring/log.h"
 
 #include <stdarg.h>
+#include <string.h>
 
-static void end_progress(struct log *log) {
-  if (log->shown > 0) fputc('\n', log->out);
-  log->shown = 0;
-}
+#include "pipeline/base/text.h"
 
-static int head(const struct log *log) {
-  return log->name ? fprintf(log->out, "%-10s ", log->name) : 0;
+static void head(const struct log *log, const char *before) {
+  if (log->name) fprintf(log->out, "%-10s ", log->name);
+  fputs(before, log->out);
 }
 
 static void say(struct log *log, const char *before, const char *format, va_list arguments) {
   if (!log || !log->out) return;
-  end_progress(log);
-  head(log);
-  fputs(before, log->out);
+  head(log, before);
   vfprintf(log->out, format, arguments);
   fputc('\n', log->out);
   fflush(log->out);
-}
-
-void log_open(struct log *log, FILE *out, const char *name, bool terminal) {
-  *log = (struct log){.out = out, .name = name, .terminal = terminal};
-}
-
-void log_close(struct log *log) {
-  if (log->out) end_progress(log);
-  *log = (struct log){0};
 }
 
 void log_line(struct log *log, const char *format, ...) {
@@ -44,19 +32,19 @@ void log_warn(struct log *log, const char *format, ...) {
   va_end(arguments);
 }
 
-static void replace(struct log *log, const char *format, va_list arguments) {
-  fputc('\r', log->out);
-  const int columns = head(log) + vfprintf(log->out, format, arguments);
-  for (int i = columns; i < log->shown; i++) fputc(' ', log->out);
-  log->shown = columns;
-  fflush(log->out);
+static void say_lines(struct log *log, const struct text *lines,
+                      void (*each)(struct log *, const char *, ...)) {
+  for (const char *line = lines->bytes; line && *line;) {
+    const int length = (int)strcspn(line, "\n");
+    each(log, "%.*s", length, line);
+    line += length + (line[length] == '\n');
+  }
 }
 
-void log_progress(struct log *log, const char *format, ...) {
-  if (!log || !log->out) return;
-  va_list arguments;
-  va_start(arguments, format);
-  if (log->terminal) replace(log, format, arguments);
-  if (!log->terminal) say(log, "", format, arguments);
-  va_end(arguments);
+void log_lines(struct log *log, const struct text *lines) {
+  say_lines(log, lines, log_line);
+}
+
+void log_warn_lines(struct log *log, const struct text *lines) {
+  say_lines(log, lines, log_warn);
 }

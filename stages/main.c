@@ -54,28 +54,24 @@ static enum status check_world(struct comm *world, struct log *log) {
   struct world_report report;
   struct text lines = {0};
   const enum status status = world_check(world, &expected, &report, &lines);
-  for (const char *line = lines.bytes; line && *line;) {
-    const int length = (int)strcspn(line, "\n");
-    log_line(log, "%.*s", length, line);
-    line += length + (line[length] == '\n');
-  }
+  log_lines(log, &lines);
   text_free(&lines);
   return status;
 }
 
 static enum status run(struct comm *world, const struct stage_command *command) {
-  struct log log;
-  log_open(&log, world->rank == 0 ? stdout : NULL, command->node, false);
+  struct log log = {.out = world->rank == 0 ? stdout : NULL, .name = command->node};
   stage_watch_signals();
   enum status status = check_world(world, &log);
   if (status == STATUS_OK) status = stage_run(world, &log, command, functions[command->kind]);
-  log_close(&log);
   return status;
 }
 
+/* The reason, and what to do. Where it was raised matters for faults of the program only. */
 static void report(enum status status) {
   fflush(stdout);
-  fprintf(stderr, "millrace-stage: %s\n%s", error_message(), error_trace());
+  fprintf(stderr, "millrace-stage: %s\n", error_message());
+  if (status == STATUS_INTERNAL) fprintf(stderr, "%s", error_trace());
   fprintf(stderr, "millrace-stage: %s; %s (exit %d)\n", error_meaning(status), error_advice(status),
           error_exit_code(status));
 }
@@ -119,7 +115,8 @@ int main(int argc, char **argv) {
     return tokenize(argc - 2, argv + 2);
   enum status status = stage_command_parse(&command, argc - 1, argv + 1);
   const bool parsed = status == STATUS_OK;
-  if (parsed) status = comm_init(&world, &(struct comm_options){.yield = false});
+  const bool yields = environment_integer("OMPI_MCA_mpi_yield_when_idle") > 0; /* by the launcher */
+  if (parsed) status = comm_init(&world, &(struct comm_options){.yield = yields});
   const bool opened = parsed && status == STATUS_OK;
   if (opened) status = run(&world, &command);
   if (status != STATUS_OK && (!opened || world.rank == 0)) report(status);

@@ -84,6 +84,12 @@ void close_library(void *state) {
   delete static_cast<SentencePieceProcessor *>(state);
 }
 
+/* What the library says, without the place in its sources: "file.cc(1) [condition] reason". */
+const char *reason(const char *message) {
+  const char *end = std::strstr(message, "] ");
+  return end ? end + 2 : message;
+}
+
 const struct tokenizer_methods methods = {encode, decode, close_library};
 
 } // namespace
@@ -133,8 +139,9 @@ enum status sentencepiece_train(struct text *model, struct sentences sentences,
     std::string bytes;
     const auto status = sentencepiece::SentencePieceTrainer::Train(options, &source, &bytes);
     CHECK(status.ok(), STATUS_MISMATCH,
-          "a vocabulary of %d pieces cannot be trained on this text: %s", vocabulary_size,
-          status.message());
+          "a vocabulary of %d pieces cannot be trained on this text (%s); give more text or "
+          "another vocabulary_size, or use tokenizer: byte",
+          vocabulary_size, reason(status.message()));
     text_clear(model);
     return text_add_bytes(model, bytes.data(), bytes.size());
   });

@@ -41,8 +41,8 @@ static enum status make_parts_folder(const struct stage *stage) {
 static void show_progress(struct log *log, const struct encode_unit *work, int64_t unit,
                           double begun) {
   const int64_t units = (int64_t)work->inputs->unit_count;
-  log_progress(log, "encoded %lld of %lld units of input, %.1f s", (long long)unit + 1,
-               (long long)units, timer_now() - begun);
+  log_line(log, "encoded %lld of %lld units of input, %.1f s", (long long)unit + 1,
+           (long long)units, timer_now() - begun);
 }
 
 /* Encodes this rank's units that are not done; ends early when a stop is requested. */

@@ -74,8 +74,8 @@ static enum status check_hash(const struct tokenizer *tokenizer, const char *pat
                               const char *expected) {
   char found[HASH_HEX_BYTES];
   hash_to_hex(found, tokenizer->facts.hash);
-  CHECK(strcmp(found, expected) == 0, STATUS_MISMATCH,
-        "%s: the tokenizer's hash is recorded as %s but its model and rules give %s", path,
+  CHECK(strcmp(found, expected) == 0, STATUS_DAMAGED,
+        "%s records the tokenizer's hash as %s, but tokenizer.model and the rules give %s", path,
         expected, found);
   return STATUS_OK;
 }

@@ -93,12 +93,16 @@ static enum status merge(struct line_sample *sample, struct comm *comm) {
   return status;
 }
 
-static enum status train(struct line_sample *sample, const char *path, int64_t vocabulary_size) {
+static enum status train(struct line_sample *sample, const char *path,
+                         const struct options *options) {
   struct text model = {0};
+  CHECK(sample->count, STATUS_MISMATCH, "the input '%s'%s holds no documents (boundary: %s)",
+        options->input.values[0], options->input.count > 1 ? " and the others" : "",
+        options_choice(options, OPTION_boundary));
   line_sample_sort(sample);
   struct line_sample_reader reader = {.sample = sample};
-  enum status status =
-      sentencepiece_train(&model, line_sample_sentences(&reader), (int32_t)vocabulary_size);
+  enum status status = sentencepiece_train(&model, line_sample_sentences(&reader),
+                                           (int32_t)options->vocabulary_size);
   if (status == STATUS_OK) status = file_write(path, model.bytes, model.length);
   text_free(&model);
   TRY(status);
@@ -110,8 +114,7 @@ static enum status train_together(const struct vocabulary *vocabulary, const cha
   struct line_sample sample = line_sample_begin(VOCABULARY_SAMPLE_BYTES);
   enum status status = comm_agree(comm, sample_units(&sample, vocabulary, comm));
   if (status == STATUS_OK) status = merge(&sample, comm);
-  if (status == STATUS_OK && comm->rank == 0)
-    status = train(&sample, path, vocabulary->options->vocabulary_size);
+  if (status == STATUS_OK && comm->rank == 0) status = train(&sample, path, vocabulary->options);
   line_sample_free(&sample);
   return comm_agree(comm, status);
 }

@@ -23,14 +23,24 @@ static enum status find_tokens(struct train *train) {
   return STATUS_OK;
 }
 
+/* A student goes on with the ids that its teacher knows (R-TOK-5). */
+static enum status take_base(struct train *train, const struct scalars *state) {
+  const char *hash, *tokenizer;
+  TRY(scalars_get_text(state, "weights_hash", &hash));
+  TRY(scalars_get_text(state, "tokenizer_hash", &tokenizer));
+  CHECK(strcmp(tokenizer, train->tokenizer_hash) == 0, STATUS_MISMATCH,
+        "'%s' was trained with tokenizer %s, but '%s' holds %s; distil it on its own tokens",
+        train->base_folder, tokenizer, train->tokens_folder, train->tokenizer_hash);
+  strncpy(train->base_hash, hash, sizeof train->base_hash - 1);
+  return STATUS_OK;
+}
+
 static enum status find_base(struct train *train) {
   struct model_weights weights;
-  const char *hash;
   if (train->stage->node->kind != KIND_DISTILL) return STATUS_OK;
   TRY(stage_input(train->base_folder, NULL, train->stage, IN_PRETRAIN | IN_DISTILL));
   TRY(model_weights_open(&weights, train->base_folder));
-  enum status status = scalars_get_text(&weights.reader.manifest.state, "weights_hash", &hash);
-  if (status == STATUS_OK) strncpy(train->base_hash, hash, sizeof train->base_hash - 1);
+  const enum status status = take_base(train, &weights.reader.manifest.state);
   model_weights_close(&weights);
   return status;
 }
@@ -91,9 +101,20 @@ static enum status fingerprint(struct train *train) {
   return STATUS_OK;
 }
 
+static enum status check_embeddings(const struct train *train) {
+  if (train->data.width == 0) return STATUS_OK;
+  const char *tokens = store_value(&train->data.embeddings, "tokens");
+  CHECK(tokens && strcmp(tokens, train->data.tokens.hash) == 0, STATUS_MISMATCH,
+        "'%s' embeds tokens %s, but '%s' holds %s; run the embed node again",
+        train->embeddings_folder, tokens ? tokens : "that it does not name", train->tokens_folder,
+        train->data.tokens.hash);
+  return STATUS_OK;
+}
+
 enum status train_inputs_open(struct train *train) {
   struct train_data_request request = describe(train);
   TRY(train_data_open(&train->data, &request, &train->declarations));
+  TRY(check_embeddings(train));
   request.side = "held_out";
   request.row_limit = train->options->validate_rows;
   TRY(train_data_open(&train->held_out, &request, &train->declarations));

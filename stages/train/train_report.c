@@ -78,11 +78,11 @@ static double tokens_per_second(const struct train *train, const struct train_re
 static void say_step(struct train *train, const struct train_result *result) {
   char left[PROGRESS_TIME_BYTES], rate[PROGRESS_COUNT_BYTES];
   const double window = meter_mean(&train->speed);
-  log_progress(log_of(train),
-               "step %" PRId64 "/%" PRId64 "  loss %.4f  lr %.2e  norm %.3g  %s tokens/s  %s left",
-               train->counts.step, train->options->steps, result->loss, result->rate,
-               result->gradient_norm, progress_count(rate, window),
-               progress_time(left, progress_left(&train->progress, train->counts.step)));
+  log_line(log_of(train),
+           "step %" PRId64 "/%" PRId64 "  loss %.4f  lr %.2e  norm %.3g  %s tokens/s  %s left",
+           train->counts.step, train->options->steps, result->loss, result->rate,
+           result->gradient_norm, progress_count(rate, window),
+           progress_time(left, progress_left(&train->progress, train->counts.step)));
   meter_reset(&train->speed);
 }
 

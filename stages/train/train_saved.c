@@ -127,14 +127,18 @@ static enum status take_state(struct train *train, const struct scalars *state) 
 enum status train_saved_read(struct train *train, bool *found) {
   char folder[PATH_MAX];
   struct scalars state = {0};
+  struct text notes = {0};
   struct checkpoint_items items;
   int64_t step = -1;
   TRY(folder_of(folder, train->stage, TRAIN_CHECKPOINTS));
-  const struct checkpoint checkpoint = open_checkpoint(train, folder);
+  struct checkpoint checkpoint = open_checkpoint(train, folder);
+  checkpoint.notes = &notes;
   const size_t mark = arena_mark(&train->declarations);
   train_items_list(&items, train, false, &train->declarations);
   enum status status = checkpoint_load(&checkpoint, &step, &items, &state);
   arena_reset(&train->declarations, mark);
+  log_warn_lines(train->stage->log, &notes);
+  text_free(&notes);
   *found = step >= 0;
   if (status == STATUS_OK && *found)
     status = comm_agree(train->grid.world, take_state(train, &state));

@@ -59,15 +59,12 @@ static struct outcome run_stage(struct comm *comm, const struct options *options
   const struct recipe_node node = {.name = "tokens", .kind = KIND_TOKENIZE};
   struct manifest manifest = {0};
   struct outcome outcome = {.status = STATUS_OK};
-  struct log log;
-  log_open(&log, NULL, NULL, false);
   struct stage stage = {.node = &node,
                         .options = options,
                         .comm = comm,
                         .run_folder = ".",
                         .folder = folder,
-                        .manifest = &manifest,
-                        .log = &log};
+                        .manifest = &manifest};
   outcome.status = tokenize_stage(&stage);
   if (outcome.status == STATUS_OK && comm->rank == 0)
     outcome.status = manifest_identity(outcome.identity, &manifest);

@@ -9,17 +9,15 @@
 #include "monitoring/meter.h"
 #include "monitoring/progress.h"
 #include "monitoring/timer.h"
+#include "pipeline/base/text.h"
 #include "tests/common/tap.h"
 
 /* What a log writes into a file when `use` works with it. */
-static void expect_log(void (*use)(struct log *), bool terminal, const char *wanted) {
+static void expect_log(void (*use)(struct log *), const char *wanted) {
   char found[512] = {0};
-  struct log log;
   FILE *file = tmpfile();
   assert_non_null(file);
-  log_open(&log, file, "elf", terminal);
-  use(&log);
-  log_close(&log);
+  use(&(struct log){.out = file, .name = "elf"});
   rewind(file);
   found[fread(found, 1, sizeof found - 1, file)] = '\0';
   fclose(file);
@@ -28,32 +26,24 @@ static void expect_log(void (*use)(struct log *), bool terminal, const char *wan
 
 static void talk(struct log *log) {
   log_line(log, "hello %d", 1);
-  log_progress(log, "step 1, %s", "slow");
-  log_progress(log, "step 2");
   log_warn(log, "odd");
+  struct text lines = {0};
+  assert_ok(text_add(&lines, "one\ntwo"));
+  log_lines(log, &lines);
+  log_warn_lines(log, &lines);
+  text_free(&lines);
 }
 
 static void lines_are_headed(void **state) {
   (void)state;
-  expect_log(talk, false,
-             "elf        hello 1\nelf        step 1, slow\nelf        step 2\n"
-             "elf        warning: odd\n");
-}
-
-static void progress_overwrites_on_a_terminal(void **state) {
-  (void)state;
-  expect_log(talk, true,
-             "elf        hello 1\n\relf        step 1, slow\relf        step 2      \n"
-             "elf        warning: odd\n");
+  expect_log(talk, "elf        hello 1\nelf        warning: odd\nelf        one\nelf        two\n"
+                   "elf        warning: one\nelf        warning: two\n");
 }
 
 static void silent_logs_say_nothing(void **state) {
   (void)state;
-  struct log log;
-  log_open(&log, NULL, "elf", false);
-  talk(&log);
+  talk(&(struct log){.name = "elf"});
   talk(NULL);
-  log_close(&log);
 }
 
 static void times_and_counts_are_short(void **state) {
@@ -111,7 +101,6 @@ static void cost_counts_products(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(lines_are_headed),
-      cmocka_unit_test(progress_overwrites_on_a_terminal),
       cmocka_unit_test(silent_logs_say_nothing),
       cmocka_unit_test(times_and_counts_are_short),
       cmocka_unit_test(spikes_stand_out),
