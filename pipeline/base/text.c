@@ -117,6 +117,24 @@ bool text_parse_real(double *value, const char *string) {
   return true;
 }
 
+/* Bytes of one unit; 0 for a word that is none. */
+static double unit_of(const char *word) {
+  static const char *const names[] = {"B", "kB", "MB", "GB", "TB", "KiB", "MiB", "GiB", "TiB"};
+  static const double sizes[] = {1, 1e3, 1e6, 1e9, 1e12, 0x1p10, 0x1p20, 0x1p30, 0x1p40};
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+    if (strcmp(word, names[i]) == 0) return sizes[i];
+  return 0;
+}
+
+bool text_parse_size(uint64_t *bytes, const char *string) {
+  char *end;
+  const double number = strtod(string, &end);
+  const double unit = unit_of(end);
+  if (end == string || unit == 0 || !(number >= 0 && number * unit < 0x1p63)) return false;
+  *bytes = (uint64_t)(number * unit);
+  return true;
+}
+
 /* Length of the valid sequence at `s` with `left` bytes remaining, 0 when there is none. */
 static size_t sequence_length(const unsigned char *s, size_t left) {
   if (s[0] < 0x80) return 1;

@@ -32,6 +32,10 @@ const char *text_nearest(const char *word, const char *const *names, size_t coun
 /* Writes a size for people: "1.50 GiB". Returns `out`. Local. */
 char *text_size(char out[24], uint64_t bytes);
 
+/* Reads a size: a number, perhaps with a fraction, and one of B, KiB, MiB, GiB, TiB, kB, MB, GB,
+ * TB. Local. */
+bool text_parse_size(uint64_t *bytes, const char *string);
+
 /* Reads a whole decimal integer or real number; false when anything is left over or it does not
  * fit. Local. */
 bool text_parse_integer(int64_t *value, const char *string);

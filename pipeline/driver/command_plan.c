@@ -9,11 +9,18 @@
 #include "pipeline/driver/estimate.h"
 #include "pipeline/driver/graph.h"
 #include "pipeline/driver/launch.h"
+#include "pipeline/driver/training_plan.h"
+
+/* What the plan is of. */
+struct plan {
+  struct run *run; /* borrowed */
+  struct site site;
+  struct bench_rates rates;
+};
 
 static void print_sizes(const struct estimate *estimate) {
   char size[24];
   printf("  reads %s", text_size(size, estimate->input_bytes));
-  if (estimate->parameters) printf(", about %.3g M parameters", (double)estimate->parameters / 1e6);
   if (estimate->disk_bytes) printf(", writes about %s", text_size(size, estimate->disk_bytes));
   printf("\n");
 }
@@ -29,9 +36,10 @@ static enum status print_launch(const struct run *run, const struct site *site,
   return status;
 }
 
-static enum status print_node(const struct run *run, const struct site *site,
-                              const struct graph *graph, const struct estimate *estimates,
-                              size_t index) {
+static enum status print_node(const struct plan *plan, const struct graph *graph,
+                              const struct estimate *estimates, size_t index) {
+  const struct run *run = plan->run;
+  const struct site *site = &plan->site;
   const struct recipe_node *node = &run->recipe.nodes[index];
   const struct node_report *report = &graph->nodes[index];
   printf("%s: %s", node->name, kind_name(node->kind));
@@ -41,6 +49,7 @@ static enum status print_node(const struct run *run, const struct site *site,
   printf(", %s\n", report->running ? "running" : graph_state_name(report->state));
   if (report->state == NODE_FINISHED) return STATUS_OK;
   print_sizes(&estimates[index]);
+  TRY(training_plan_print(run, node, site, &plan->rates));
   return print_launch(run, site, node);
 }
 
@@ -54,19 +63,23 @@ static uint64_t free_bytes(const struct run *run) {
   return (uint64_t)info.f_bavail * info.f_frsize;
 }
 
-static enum status print_plan(struct run *run, const struct arguments *arguments,
-                              struct graph *graph) {
-  struct site site;
+static enum status find_rates(struct plan *plan, const struct arguments *arguments) {
+  char path[PATH_MAX];
+  if (!arguments->rates) TRY(site_beside(path, arguments->program, "../bench"));
+  return bench_rates_read(&plan->rates, arguments->rates ? arguments->rates : path,
+                          plan->site.cores);
+}
+
+static enum status print_nodes(const struct plan *plan, const struct graph *graph) {
+  const struct run *run = plan->run;
   struct estimate estimates[RECIPE_NODES];
   size_t todo = 0;
   uint64_t needed = 0;
   char need[24], have[24];
-  TRY(site_find(&site, arguments));
-  TRY(graph_examine(graph, run));
   for (size_t i = 0; i < run->recipe.node_count; i++) {
     const size_t index = run->recipe.order[i];
     TRY(estimate_node(estimates, run, index));
-    TRY(print_node(run, &site, graph, estimates, index));
+    TRY(print_node(plan, graph, estimates, index));
     if (graph->nodes[index].problem != STATUS_OK)
       printf("  cannot be made: %s", graph->nodes[index].why.bytes);
     if (graph->nodes[index].state == NODE_FINISHED) continue;
@@ -75,7 +88,19 @@ static enum status print_plan(struct run *run, const struct arguments *arguments
   }
   printf("%zu of %zu nodes to make in %s; about %s to write, %s free; %lld cores, by %s\n", todo,
          run->recipe.node_count, run->folder, text_size(need, needed),
-         text_size(have, free_bytes(run)), (long long)site.cores, site.launcher);
+         text_size(have, free_bytes(run)), (long long)plan->site.cores, plan->site.launcher);
+  return STATUS_OK;
+}
+
+static enum status print_plan(struct run *run, const struct arguments *arguments,
+                              struct graph *graph) {
+  struct plan plan = {.run = run};
+  TRY(site_find(&plan.site, arguments));
+  TRY(find_rates(&plan, arguments));
+  TRY(graph_examine(graph, run));
+  TRY(print_nodes(&plan, graph));
+  for (size_t i = 0; i < run->recipe.node_count; i++)
+    TRY(training_plan_check(run, &run->recipe.nodes[i], arguments));
   return STATUS_OK;
 }
 

@@ -4,6 +4,7 @@
 #include "pipeline/driver/attempt.h"
 #include "pipeline/driver/commands.h"
 #include "pipeline/driver/process.h"
+#include "pipeline/driver/training_plan.h"
 
 /* Whether `index` is to be made for the sake of `target` (NULL: of every node). */
 static bool is_wanted(const struct run *run, const struct recipe_node *target, size_t index) {
@@ -43,7 +44,10 @@ static enum status make_run(struct run *run, const struct arguments *arguments,
   if (arguments->node) TRY(recipe_find(&target, &run->recipe, arguments->node));
   TRY(graph_examine(graph, run));
   for (size_t i = 0; i < run->recipe.node_count; i++) /* before anything is made */
-    if (is_wanted(run, target, i)) TRY(graph_check_node(graph, i));
+    if (is_wanted(run, target, i)) {
+      TRY(graph_check_node(graph, i));
+      TRY(training_plan_check(run, &run->recipe.nodes[i], arguments));
+    }
   TRY(run_prepare(run));
   const size_t todo = count_unfinished(graph, run, target);
   TRY(make_nodes(graph, run, &site, target));

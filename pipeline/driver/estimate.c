@@ -5,16 +5,12 @@
 #include <sys/stat.h>
 
 #include "pipeline/artefact/run_folder.h"
+#include "pipeline/driver/memory_plan.h"
 
 enum {
   OPEN_FOLDERS = 16,
   TEXT_BYTES_PER_TOKEN = 4, /* English under a vocabulary of some thousand pieces */
-  TOKEN_BYTES = 2,
-  BYTE_VOCABULARY = 258,
-  MODEL_VOCABULARY = 32100, /* a SentencePiece model that is not read here: T5's */
-  T5_WIDTH = 512,           /* of T5-small's encoder */
-  BYTES_PER_PARAMETER = 12, /* master weight and two moments in single precision */
-  AVERAGE_BYTES = 4         /* the averaged weights */
+  TOKEN_BYTES = 2
 };
 
 static _Thread_local uint64_t walked_bytes; /* nftw has no argument for its visitor */
@@ -32,58 +28,36 @@ static uint64_t bytes_of(const char *path) {
   return walked_bytes;
 }
 
-static uint64_t vocabulary_of(const struct run *run, const struct recipe_node *node) {
-  const struct recipe_node *tokens;
-  if (recipe_upstream(&tokens, &run->recipe, node, IN_TOKENIZE) != STATUS_OK || !tokens) {
-    error_clear();
-    return MODEL_VOCABULARY;
-  }
-  switch (tokens->options.tokenizer) {
-  case TOKENIZER_BYTE:
-    return BYTE_VOCABULARY;
-  case TOKENIZER_TEXT8:
-    return 35;
-  case TOKENIZER_GPT2:
-    return 50257;
-  case TOKENIZER_CL100K:
-    return 100277;
-  case TOKENIZER_O200K:
-    return 200019;
-  case TOKENIZER_SENTENCEPIECE:
-  case TOKENIZER_T5:
-    return MODEL_VOCABULARY;
-  case TOKENIZER_TRAIN:
-    break;
-  }
-  return (uint64_t)tokens->options.vocabulary_size;
+/* Weights and state of the optimizer. */
+static uint64_t checkpoint_bytes(const struct training_layout *layout) {
+  struct training_layout alone = *layout;
+  alone.ranks = alone.group = 1;
+  const struct memory_plan plan = memory_plan_of(&alone);
+  return (uint64_t)(plan.bytes[MEMORY_weights] + plan.bytes[MEMORY_masters] +
+                    plan.bytes[MEMORY_moments] + plan.bytes[MEMORY_averages]);
 }
 
-/* A transformer with an input table, an output head and gated feed-forward layers. A student has
- * the network of its teacher. */
-static uint64_t parameters_of(const struct estimate *all, const struct run *run,
-                              const struct recipe_node *node) {
-  if (!(IN_TRAINING & (1 << node->kind))) return 0;
-  if (node->kind == KIND_DISTILL) return all[node->inputs[0]].parameters;
-  const struct options *o = &node->options;
-  const uint64_t width = (uint64_t)o->width, depth = (uint64_t)o->depth;
-  const uint64_t inner = o->feedforward ? (uint64_t)o->feedforward : width * 8 / 3;
-  return 2 * vocabulary_of(run, node) * width + depth * (4 * width * width + 3 * width * inner);
+static enum status estimate_training(struct estimate *estimate, const struct run *run,
+                                     const struct recipe_node *node) {
+  struct training_layout layout;
+  TRY(training_layout_find(&layout, &run->recipe, node));
+  estimate->parameters = (uint64_t)network_size_all(&layout.size);
+  estimate->disk_bytes = checkpoint_bytes(&layout) *
+                         ((uint64_t)node->options.keep_checkpoints + 1); /* one while written */
+  return STATUS_OK;
 }
 
-static uint64_t latent_width(const struct options *options) {
-  return options->encoder == ENCODER_T5 ? T5_WIDTH : (uint64_t)options->encoder_width;
+static uint64_t token_bytes(const struct recipe_node *tokens) {
+  return training_layout_vocabulary(tokens) > UINT16_MAX + 1 ? 4 : 2;
 }
 
 static uint64_t disk_of(const struct estimate *estimate, const struct recipe_node *node) {
-  const struct options *o = &node->options;
-  const uint64_t tokens = estimate->input_bytes / TEXT_BYTES_PER_TOKEN;
-  if (node->kind == KIND_TOKENIZE) return tokens * TOKEN_BYTES;
+  if (node->kind == KIND_TOKENIZE)
+    return estimate->input_bytes / TEXT_BYTES_PER_TOKEN * token_bytes(node);
   if (node->kind == KIND_EMBED)
-    return estimate->input_bytes / TOKEN_BYTES * latent_width(o) * sizeof(uint16_t);
-  if (!(IN_TRAINING & (1 << node->kind))) return 0;
-  const uint64_t checkpoint =
-      estimate->parameters * (uint64_t)(BYTES_PER_PARAMETER + (o->ema > 0 ? AVERAGE_BYTES : 0));
-  return checkpoint * ((uint64_t)o->keep_checkpoints + 1); /* one more while it is written */
+    return estimate->input_bytes / TOKEN_BYTES * (uint64_t)training_layout_latents(node) *
+           sizeof(uint16_t);
+  return 0;
 }
 
 enum status estimate_node(struct estimate *all, const struct run *run, size_t index) {
@@ -96,9 +70,9 @@ enum status estimate_node(struct estimate *all, const struct run *run, size_t in
       estimate->input_bytes += bytes_of(node->options.input.values[i]);
   for (size_t i = 0; i < node->input_count; i++)
     estimate->input_bytes += all[node->inputs[i]].disk_bytes;
-  estimate->parameters = parameters_of(all, run, node);
   TRY(run_folder_locate(&folder, run->folder, node->name));
-  const bool finished = run_folder_is_finished(&folder);
-  estimate->disk_bytes = finished ? bytes_of(folder.path) : disk_of(estimate, node);
+  estimate->disk_bytes = disk_of(estimate, node);
+  if (training_layout_applies(node)) TRY(estimate_training(estimate, run, node));
+  if (run_folder_is_finished(&folder)) estimate->disk_bytes = bytes_of(folder.path);
   return STATUS_OK;
 }

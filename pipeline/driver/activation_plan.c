@@ -1,0 +1,126 @@
+/* Letters: n tokens of a micro-shard, N of all members of a group, d width, f inner width, H heads,
+ * E latent width, e bytes of an element. Sums are F32.
+ */
+#include "pipeline/driver/activation_plan.h"
+
+enum {
+  SUM_BYTES = 4,
+  HEAD_BLOCK = 512, /* tokens */
+  HEAD_TILE = 1024, /* rows of the vocabulary */
+  LOOKUP_TILE = 64,
+  SLICES = 16,
+  CONTROL = 12 /* positions that ELF puts in front */
+};
+
+/* Bytes of the parts of a pass. */
+struct demand {
+  int64_t layer;      /* values and gradients of a layer */
+  int64_t kept;       /* ... that is computed again: its input and output */
+  int64_t at_end;     /* beside the layers when the backward pass ends */
+  int64_t at_layers;  /* ... when it reaches the layers */
+  int64_t head_width; /* what the head multiplies with the vocabulary */
+};
+
+struct letters {
+  int64_t n, N, rows, d, f, H, E, e;
+};
+
+static struct letters letters_of(const struct training_layout *layout) {
+  const struct options *o = &layout->shape->options;
+  const int64_t n = training_layout_tokens(layout);
+  return (struct letters){.n = n,
+                          .N = n * layout->group,
+                          .rows = n / layout->positions,
+                          .d = o->width,
+                          .f = network_inner_width(layout->shape),
+                          .H = o->heads,
+                          .E = layout->facts.latent_width,
+                          .e = layout->narrow ? 2 : 4};
+}
+
+/* Norm, q k v, their norms and rotations, attention, projection, sum; norm, SwiGLU, sum. */
+static int64_t block(const struct letters *l, int64_t n) {
+  const int64_t values = n * l->e * (28 * l->d + 6 * l->f);
+  return values + n * SUM_BYTES * (2 * l->d / l->H + 3 * l->H + 2);
+}
+
+/* Two norms are modulated besides. */
+static struct demand of_cfm(const struct letters *l) {
+  const int64_t row = l->n * l->e * l->d, all = l->N * l->e * l->d;
+  const int64_t noise = 2 * l->n * (int64_t)sizeof(float) * l->d;
+  return (struct demand){.layer = block(l, l->n) + 4 * row + l->rows * l->e * 12 * l->d,
+                         .kept = 2 * row,
+                         .at_end = 16 * row + 2 * all + noise + LOOKUP_TILE * SUM_BYTES * l->d,
+                         .at_layers = 11 * row + all + noise,
+                         .head_width = l->d};
+}
+
+static struct demand of_ar(const struct letters *l) {
+  const int64_t row = l->n * l->e * l->d, all = l->N * l->e * l->d;
+  return (struct demand){.layer = block(l, l->n),
+                         .kept = 2 * row,
+                         .at_end = 4 * row + 2 * all,
+                         .at_layers = 3 * row + all,
+                         .head_width = l->d};
+}
+
+static struct demand of_elf(const struct letters *l, int64_t bottleneck) {
+  const int64_t wide = l->n + l->rows * CONTROL;
+  const int64_t row = wide * l->e * l->d, latent = l->n * l->e * l->E, all = l->N * l->e * l->E;
+  const int64_t squeezed = 2 * l->n * l->e * bottleneck;
+  return (struct demand){.layer = block(l, wide),
+                         .kept = 2 * row,
+                         .at_end = 12 * row + 20 * latent + all + squeezed,
+                         .at_layers = 10 * row + 17 * latent + all + squeezed,
+                         .head_width = l->E};
+}
+
+/* A layer of one of the two stacks: it reads states and memory. */
+static struct demand of_autoencoder(const struct letters *l) {
+  const int64_t row = l->n * l->e * l->d, all = l->N * l->e * l->d;
+  const int64_t dropped = l->n * (int64_t)sizeof(float) * l->d;
+  return (struct demand){.layer = l->n * l->e * (40 * l->d + 4 * l->f) +
+                                  l->n * SUM_BYTES * (3 * l->d / l->H + l->H + 3),
+                         .kept = 2 * row,
+                         .at_end = 18 * row + 2 * all + dropped,
+                         .at_layers = 16 * row + all + dropped,
+                         .head_width = l->d};
+}
+
+static struct demand demand_of(const struct training_layout *layout, const struct letters *l) {
+  const struct options *o = &layout->shape->options;
+  if (layout->shape->kind == KIND_AUTOENCODE) return of_autoencoder(l);
+  if (o->method == METHOD_CFM) return of_cfm(l);
+  return o->method == METHOD_AR ? of_ar(l) : of_elf(l, o->elf_bottleneck);
+}
+
+/* Gradients of the hidden states of all members along the tree over slices, and the tiles. */
+static int64_t head_bytes(const struct training_layout *layout, const struct letters *l,
+                          int64_t width) {
+  const int64_t slices = SLICES / layout->group > 0 ? SLICES / layout->group : 1;
+  const int64_t sums = (memory_tree_depth(slices) + 1) * l->N * width * SUM_BYTES;
+  return sums + HEAD_BLOCK * HEAD_TILE * (SUM_BYTES + l->e) + HEAD_TILE * width * SUM_BYTES;
+}
+
+static int64_t greater(int64_t a, int64_t b) {
+  return a > b ? a : b;
+}
+
+struct activation_plan activation_plan_of(const struct training_layout *layout) {
+  const struct letters l = letters_of(layout);
+  const struct demand demand = demand_of(layout, &l);
+  const int64_t layers = layout->size.layers;
+  const int64_t head = head_bytes(layout, &l, demand.head_width);
+  int64_t at_head = demand.at_layers + layers * demand.layer / 2;
+  int64_t fullest = demand.at_end + layers * demand.layer;
+  if (layout->shape->options.recompute) {
+    at_head = demand.at_layers + layers * demand.kept / 2;
+    fullest = greater(demand.at_layers + layers * demand.kept + demand.layer,
+                      demand.at_end + layers * demand.kept);
+  }
+  if (layout->node->kind == KIND_DISTILL) { /* the teacher's two passes keep their values */
+    at_head += layers * demand.layer + 2 * demand.at_layers;
+    fullest += layers * demand.layer + 2 * demand.at_layers;
+  }
+  return (struct activation_plan){.values = fullest, .head = greater(at_head + head - fullest, 0)};
+}

@@ -1,0 +1,83 @@
+#include "pipeline/driver/training_layout.h"
+
+enum {
+  BYTE_VOCABULARY = 258,
+  TEXT8_VOCABULARY = 35,
+  GPT2_VOCABULARY = 50257,
+  CL100K_VOCABULARY = 100277,
+  O200K_VOCABULARY = 200019,
+  MODEL_VOCABULARY = 32100, /* T5's */
+  T5_WIDTH = 512            /* of T5-small's encoder */
+};
+
+bool training_layout_applies(const struct recipe_node *node) {
+  return (IN_TRAINING & (1u << node->kind)) != 0;
+}
+
+/* `auto` is bf16 where the processor multiplies it, as in stages/model/kernels. */
+static bool computes_narrow(const struct recipe_node *node) {
+  if (node->options.precision != PRECISION_AUTO) return node->options.precision == PRECISION_BF16;
+  __builtin_cpu_init();
+  return __builtin_cpu_supports("avx512bf16");
+}
+
+int64_t training_layout_vocabulary(const struct recipe_node *tokens) {
+  switch (tokens->options.tokenizer) {
+  case TOKENIZER_BYTE:
+    return BYTE_VOCABULARY;
+  case TOKENIZER_TEXT8:
+    return TEXT8_VOCABULARY;
+  case TOKENIZER_GPT2:
+    return GPT2_VOCABULARY;
+  case TOKENIZER_CL100K:
+    return CL100K_VOCABULARY;
+  case TOKENIZER_O200K:
+    return O200K_VOCABULARY;
+  case TOKENIZER_SENTENCEPIECE:
+  case TOKENIZER_T5:
+    return MODEL_VOCABULARY;
+  case TOKENIZER_TRAIN:
+    break;
+  }
+  return tokens->options.vocabulary_size;
+}
+
+int64_t training_layout_latents(const struct recipe_node *embed) {
+  return embed->options.encoder == ENCODER_T5 ? T5_WIDTH : embed->options.encoder_width;
+}
+
+static enum status find_facts(struct training_layout *layout, const struct recipe *recipe) {
+  const struct recipe_node *node = layout->node, *tokens, *embed;
+  TRY(recipe_upstream(&tokens, recipe, node, IN_TOKENIZE));
+  TRY(recipe_upstream(&embed, recipe, node, IN_EMBED));
+  CHECK(tokens, STATUS_MISMATCH, "%s: '%s' has no tokenize node upstream", node->where, node->name);
+  layout->positions = tokens->options.sequence_length;
+  layout->facts.vocabulary = training_layout_vocabulary(tokens);
+  layout->facts.latent_width = embed ? training_layout_latents(embed) : 0;
+  return STATUS_OK;
+}
+
+enum status training_layout_find(struct training_layout *layout, const struct recipe *recipe,
+                                 const struct recipe_node *node) {
+  *layout = (struct training_layout){.node = node,
+                                     .shape = node,
+                                     .ranks = node->options.ranks > 0 ? node->options.ranks : 1,
+                                     .group = node->options.vocabulary_group,
+                                     .narrow = computes_narrow(node)};
+  if (node->kind == KIND_DISTILL) TRY(recipe_upstream(&layout->shape, recipe, node, IN_PRETRAIN));
+  CHECK(layout->shape, STATUS_MISMATCH, "%s: '%s' has no pretrain node upstream", node->where,
+        node->name);
+  TRY(find_facts(layout, recipe));
+  layout->size = network_size_of(layout->shape, &layout->facts);
+  return STATUS_OK;
+}
+
+int64_t training_layout_tokens(const struct training_layout *layout) {
+  const struct options *o = &layout->node->options;
+  return o->batch / o->micro_shards * layout->positions;
+}
+
+int64_t training_layout_steps(const struct training_layout *layout) {
+  const int64_t steps = layout->node->options.micro_shards / layout->ranks;
+  return steps > 1 ? steps : 1;
+}

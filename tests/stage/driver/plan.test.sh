@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# `millrace plan` says what a training takes, and plan and run refuse what does not fit, naming the
+# account; the recipes of the 0.4B and 1.7B models hold what their first lines say.
+. "$ROOT/tests/common/tap.sh"
+echo "some text" >x.txt
+cat >g.yaml <<'EOT'
+name: toy
+nodes:
+  tokens: {run: tokenize, input: x.txt, vocabulary_size: 8192, sequence_length: 64}
+  cfm: {run: pretrain, method: cfm, from: tokens, width: 256, batch: 8, micro_shards: 4}
+EOT
+"$millrace" plan g.yaml -np 2 >output 2>&1
+[ $? -eq 0 ] && grep -q "parameters .* tables .* layers .* rest" output &&
+  grep -q "memory of a rank .* weights .* moments .* gradients .* activations" output &&
+  grep -q "GFLOP a token, .* sent by each rank" output && ok "plan prints parameters, memory and costs" ||
+  not_ok "plan prints parameters, memory and costs" output
+"$millrace" plan g.yaml -np 2 --memory 64MiB >output 2>&1
+[ $? -eq 78 ] && says "most of it for" && says "g.yaml:4" &&
+  ok "plan refuses what does not fit a host, naming the account" ||
+  not_ok "plan refuses what does not fit a host, naming the account" output
+"$millrace" run g.yaml --memory 64MiB >output 2>&1
+[ $? -eq 78 ] && [ ! -e runs ] && ok "so does run, before it makes anything" ||
+  not_ok "so does run, before it makes anything" output
+"$millrace" plan g.yaml -np 4 --hosts 4 --memory 4GiB >output 2>&1 && ok "hosts share the ranks" ||
+  not_ok "hosts share the ranks" output
+"$millrace" plan g.yaml --memory lots >output 2>&1
+[ $? -eq 64 ] && says "found 'lots'" && ok "a size that is none is refused" ||
+  not_ok "a size that is none is refused" output
+mkdir rates
+printf 'name,value,unit,ratio,against\ngemm_wrapper,200,GFLOP/s,1,oneDNN\n' >rates/kernels.csv
+printf 'name,value,unit,ratio,against\nstep_cfm_400m,90,GFLOP/s,0.45,gemm\n' >rates/step.csv
+"$millrace" plan g.yaml --cores 2 --rates rates >output 2>&1
+says "by measured rates: 100 GFLOP/s a core, of which steps reach 0.45" && ok "rates come from the tables of make bench" ||
+  not_ok "rates come from the tables of make bench" output
+
+size() { # size RECIPE: parameters in millions
+  "$millrace" plan "$ROOT/jobs/recipes/$1.yaml" --set tokens.input=x.txt --set tokens.tokenizer_model=x.txt >output 2>&1
+  sed -nE 's/^  parameters ([0-9.]+) M:.*/\1/p' output
+}
+[ "$(size cfm-1.7b)" = 1722 ] && ok "cfm-1.7b has 1.72B parameters" || not_ok "cfm-1.7b has 1.72B parameters" output
+[ "$(size cfm-1.7b-wide)" = 2518 ] && ok "cfm-1.7b-wide has 2.5B with its tables" || not_ok "cfm-1.7b-wide has 2.5B with its tables" output
+[ "$(size cfm-400m)" = 866.2 ] && ok "cfm-400m has 0.87B with its tables" || not_ok "cfm-400m has 0.87B with its tables" output
+finish

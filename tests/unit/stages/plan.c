@@ -1,0 +1,233 @@
+/* What `millrace plan` says of trainings equals what the stages declare and measure. */
+#include "tests/common/tap.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "pipeline/driver/activation_plan.h"
+#include "pipeline/driver/step_plan.h"
+#include "sharding/gradients.h"
+#include "sharding/tree.h"
+#include "stages/flow/model.h"
+#include "stages/model/tape/workspace.h"
+#include "stages/train/optimizer.h"
+
+static const char RECIPE[] =
+    "name: plan\n"
+    "defaults: {batch: 4, micro_shards: 2}\n"
+    "nodes:\n"
+    "  tokens: {run: tokenize, input: x.txt, sequence_length: 192, vocabulary_size: 6000}\n"
+    "  latents: {run: embed, encoder: random, from: tokens, encoder_width: 96}\n"
+    "  elf: {run: pretrain, method: elf, from: [tokens, latents], width: 128, depth: 3, heads: 4,\n"
+    "        elf_bottleneck: 48, optimizer: muon}\n"
+    "  cfm: {run: pretrain, method: cfm, from: tokens, width: 192, depth: 2, heads: 3,\n"
+    "        cfm_condition: 40, moments: bf16, gradients: bf16, ema: 0}\n"
+    "  lean: {run: pretrain, method: cfm, from: tokens, width: 128, depth: 6, heads: 2,\n"
+    "         feedforward: 384, recompute: true, moments: bf16}\n"
+    "  ar: {run: pretrain, method: ar, from: tokens, width: 160, depth: 4, heads: 2}\n"
+    "  codes: {run: autoencode, from: tokens, width: 96, depth: 2, heads: 2}\n";
+
+/* A training node as the stages open it, without memory for arrays. */
+struct opened {
+  struct recipe recipe;
+  const struct recipe_node *node;
+  struct training_layout layout;
+  struct kernels kernels;
+  struct vocab vocab;
+  struct params params;
+  struct flow flow;
+  struct flow_batch batch;
+  struct arena declarations;
+  double total[FLOW_PARTS];
+};
+
+static void make_batch(struct opened *o) {
+  const int64_t rows = o->node->options.batch / o->node->options.micro_shards;
+  const int64_t n = rows * o->layout.positions;
+  struct arena *arena = &o->declarations;
+  int32_t *lengths = arena_take(arena, (size_t)rows * sizeof *lengths);
+  int64_t *samples = arena_take(arena, (size_t)rows * sizeof *samples);
+  for (int64_t i = 0; i < rows; i++) {
+    lengths[i] = (int32_t)o->layout.positions;
+    samples[i] = i;
+  }
+  const size_t latents = (size_t)(n * o->flow.embedding_width);
+  o->batch = (struct flow_batch){.count = rows,
+                                 .positions = o->layout.positions,
+                                 .tokens = arena_take_zeroed(arena, (size_t)n * sizeof(int32_t)),
+                                 .lengths = lengths,
+                                 .embeddings = arena_take_zeroed(arena, latents * sizeof(float)),
+                                 .samples = samples,
+                                 .strata = samples,
+                                 .stratum_count = rows};
+}
+
+static void set_sink(struct opened *o) {
+  static const struct param_sink sink;
+  for (int64_t i = 0; i < o->params.count; i++)
+    if (o->params.items[i]->sliced) o->params.items[i]->sink = &sink;
+}
+
+static void open_node(struct opened *o, const char *name) {
+  struct text text = {0};
+  *o = (struct opened){0};
+  assert_ok(text_add(&text, RECIPE));
+  assert_ok(recipe_parse(&o->recipe, "plan.yaml", &text, NULL, 0));
+  text_free(&text);
+  assert_ok(recipe_find(&o->node, &o->recipe, name));
+  assert_ok(training_layout_find(&o->layout, &o->recipe, o->node));
+  assert_ok(arena_init(&o->declarations, "declarations", 1 << 28));
+  assert_ok(kernels_open(&o->kernels, "cpu", o->layout.narrow ? DTYPE_BF16 : DTYPE_F32));
+  assert_ok(vocab_init(&o->vocab, NULL, o->layout.facts.vocabulary, MODEL_VOCABULARY_SLICES));
+  params_init(&o->params, &o->declarations);
+  o->flow = (struct flow){.kind = model_kind(o->node),
+                          .options = &o->node->options,
+                          .vocab = &o->vocab,
+                          .kernels = &o->kernels,
+                          .params = &o->params,
+                          .positions = o->layout.positions,
+                          .embedding_width = o->layout.facts.latent_width,
+                          .bos = -1,
+                          .eos = 1};
+  assert_ok(o->flow.kind->init(&o->flow, &o->declarations));
+  set_sink(o);
+  make_batch(o);
+}
+
+static void close_node(struct opened *o) {
+  arena_free(&o->declarations);
+  recipe_free(&o->recipe);
+}
+
+static const char *const names[] = {"elf", "cfm", "lean", "ar", "codes"};
+enum { NODES = sizeof names / sizeof *names };
+
+static void parameters_are_those_declared(void **state) {
+  (void)state;
+  for (int i = 0; i < NODES; i++) {
+    struct opened o;
+    open_node(&o, names[i]);
+    assert_int_equal(network_size_all(&o.layout.size), params_count(&o.params));
+    int64_t largest = 0;
+    for (int64_t p = 0; p < o.params.count; p++)
+      if (param_count(o.params.items[p]) > largest) largest = param_count(o.params.items[p]);
+    assert_int_equal(o.layout.size.largest, largest);
+    close_node(&o);
+  }
+}
+
+static void assert_planned(const char *name, const char *account, int64_t planned,
+                           size_t measured) {
+  const double ratio = (double)planned / (double)measured;
+  if (ratio < 0.95 || ratio > 1.05)
+    fail_msg("%s, %s: planned %lld bytes, measured %zu", name, account, (long long)planned,
+             measured);
+}
+
+static enum status use_tape(void *context, struct tape *tape) {
+  struct opened *o = context;
+  struct flow_losses losses = {{0}, {0}};
+  TRY(o->flow.kind->loss(&o->flow, tape, &o->batch, o->total, &losses));
+  return tape_backward(tape, NULL, NULL);
+}
+
+static void activations_are_those_measured(void **state) {
+  (void)state;
+  for (int i = 0; i < NODES; i++) {
+    struct opened o;
+    struct workspace workspace;
+    size_t measured = 0;
+    open_node(&o, names[i]);
+    for (int part = 0; part < FLOW_PARTS; part++) o.total[part] = 1;
+    assert_ok(workspace_init(&workspace, &o.kernels, "activations"));
+    assert_ok(workspace_measure(&workspace, &measured, use_tape, &o));
+    const struct activation_plan plan = activation_plan_of(&o.layout);
+    assert_planned(names[i], "activations", plan.values + plan.head, measured);
+    workspace_free(&workspace);
+    close_node(&o);
+  }
+}
+
+static size_t state_bytes(struct opened *o, struct zero *zero) {
+  struct arena measuring;
+  struct optimizer optimizer;
+  arena_measure(&measuring, "optimizer");
+  assert_ok(optimizer_init(&optimizer,
+                           &(struct optimizer_setup){.options = &o->node->options,
+                                                     .vocab = &o->vocab,
+                                                     .zero = zero,
+                                                     .params = o->params.items,
+                                                     .count = o->params.count,
+                                                     .element = o->kernels.element,
+                                                     .kernels = "cpu"},
+                           &measuring));
+  return measuring.peak;
+}
+
+static size_t sum_bytes(struct opened *o, struct grid *grid, struct zero *zero) {
+  struct arena measuring;
+  struct gradients *gradients;
+  struct gradients_tensor *tensors =
+      arena_take_zeroed(&o->declarations, (size_t)o->params.count * sizeof *tensors);
+  for (int64_t i = 0; i < o->params.count; i++)
+    tensors[i] = (struct gradients_tensor){.count = param_count(o->params.items[i]),
+                                           .vocab = o->params.items[i]->sliced ? &o->vocab : NULL};
+  const bool narrow = o->node->options.gradients == GRADIENTS_BF16;
+  arena_measure(&measuring, "gradients");
+  assert_ok(gradients_init(&gradients,
+                           &(struct gradients_setup){.grid = grid,
+                                                     .zero = zero,
+                                                     .tensors = tensors,
+                                                     .count = o->params.count,
+                                                     .dtype = narrow ? DTYPE_BF16 : DTYPE_F32},
+                           &measuring));
+  return measuring.peak;
+}
+
+static void other_accounts_are_those_measured(void **state) {
+  (void)state;
+  for (int i = 0; i < NODES; i++) {
+    struct opened o;
+    struct arena weights;
+    open_node(&o, names[i]);
+    struct comm world = {.rank = 0, .size = 1};
+    struct grid grid = {.world = &world,
+                        .group = world,
+                        .across = world,
+                        .micro_shards = 2,
+                        .shards = {0, 2},
+                        .canonical = true};
+    const size_t count = (size_t)o.params.count;
+    struct zero zero = {.grid = &grid,
+                        .owner = arena_take_zeroed(&o.declarations, count * sizeof(int)),
+                        .sliced = arena_take_zeroed(&o.declarations, count * sizeof(bool))};
+    struct memory_plan plan = memory_plan_of(&o.layout);
+    arena_measure(&weights, "weights");
+    params_bind(&o.params, &weights, o.kernels.element, false);
+    assert_planned(names[i], "weights", plan.bytes[MEMORY_weights], weights.peak);
+    assert_planned(names[i], "gradients", plan.bytes[MEMORY_gradients],
+                   sum_bytes(&o, &grid, &zero));
+    if (o.node->options.optimizer != OPTIMIZER_MUON)
+      assert_planned(names[i], "optimizer",
+                     plan.bytes[MEMORY_masters] + plan.bytes[MEMORY_moments] +
+                         plan.bytes[MEMORY_averages],
+                     state_bytes(&o, &zero));
+    close_node(&o);
+  }
+}
+
+static void trees_are_as_deep(void **state) {
+  (void)state;
+  for (int64_t leaves = 1; leaves < 300; leaves++)
+    assert_int_equal(memory_tree_depth(leaves), tree_depth(leaves));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(parameters_are_those_declared),
+      cmocka_unit_test(activations_are_those_measured),
+      cmocka_unit_test(other_accounts_are_those_measured),
+      cmocka_unit_test(trees_are_as_deep),
+  };
+  return cmocka_run_group_tests_name("plan", tests, NULL, NULL);
+}
