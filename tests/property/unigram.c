@@ -173,7 +173,19 @@ static void make_worst(struct text *text, int kind, size_t count) {
   while (text->length < count) assert_ok(text_add(text, units[kind]));
 }
 
-/* Four times the text takes about four times as long, not sixteen. */
+/* The best of three runs, after one that is not counted. */
+static double best_seconds(struct tokenizer *tokenizer, struct tokens *ids,
+                           const struct text *text) {
+  seconds(tokenizer, ids, text);
+  double best = seconds(tokenizer, ids, text);
+  for (int i = 0; i < 2; i++) {
+    const double again = seconds(tokenizer, ids, text);
+    best = again < best ? again : best;
+  }
+  return best;
+}
+
+/* Eight times the text takes about eight times as long, not 64. */
 static void worst_cases(void **state) {
   (void)state;
   struct tokenizer *own;
@@ -181,12 +193,11 @@ static void worst_cases(void **state) {
   struct text text = {0};
   assert_ok(tokenizer_open(&own, "unigram:trained.model"));
   for (int kind = 0; kind < 6; kind++) {
-    make_worst(&text, kind, 400000);
-    seconds(own, &ids, &text);
-    const double small = seconds(own, &ids, &text);
-    make_worst(&text, kind, 1600000);
-    const double large = seconds(own, &ids, &text);
-    if (large > 9 * small + 0.02) fail_msg("case %d: %g s, then %g s", kind, small, large);
+    make_worst(&text, kind, 100000);
+    const double small = best_seconds(own, &ids, &text);
+    make_worst(&text, kind, 800000);
+    const double large = best_seconds(own, &ids, &text);
+    if (large > 25 * small + 0.02) fail_msg("case %d: %g s, then %g s", kind, small, large);
   }
   tokenizer_close(own);
   tokens_free(&ids);
