@@ -22,7 +22,7 @@ static struct gradients_kind plan_kind(const struct gradients_setup *setup, int 
                                 .depth = 1,
                                 .axis = sliced ? &grid->across : grid->world};
   for (int64_t i = 0; i < setup->count; i++)
-    if (kind_of(&setup->tensors[i]) == kind)
+    if (kind_of(&setup->tensors[i]) == kind && !gradients_passes(setup, i))
       plan.total += gradients_padded(setup->tensors[i].count);
   if (!grid->canonical) return plan;
   if (steps == 1)
@@ -48,12 +48,13 @@ static void plan_slots(struct gradients *plan, const struct gradients_setup *set
         .count = tensor->count,
         .vocab = tensor->vocab,
         .kind = kind,
+        .passes = gradients_passes(setup, i),
         .offset = used[kind],
         .pieces = arena_take_zeroed(arena, members * sizeof(*slot.pieces)),
         .states = arena_take_zeroed(arena, members * sizeof(*slot.states)),
     };
     if (plan->slots) plan->slots[i] = slot;
-    used[kind] += gradients_padded(tensor->count);
+    if (!slot.passes) used[kind] += gradients_padded(tensor->count);
     plan->units += units_of(tensor);
   }
 }
@@ -73,6 +74,7 @@ enum status gradients_init(struct gradients **gradients, const struct gradients_
     kind->levels = arena_take_zeroed(arena, elements * dtype_bytes(setup->dtype));
   }
   plan_slots(&plan, setup, arena);
+  plan.passing = arena_take(arena, (size_t)setup->count * sizeof *plan.passing);
   plan.unit_squares = arena_take(arena, (size_t)plan.units * sizeof *plan.unit_squares);
   plan.unit_places = arena_take(arena, (size_t)plan.units * sizeof *plan.unit_places);
   pieces_init(&plan.working, "working gradients");
@@ -114,7 +116,7 @@ static int64_t stack_of(const struct gradients_kind *kind, const struct gradient
 static float *place_of(struct gradients *gradients, const struct gradients_slot *slot,
                        int64_t member) {
   const struct gradients_kind *kind = gradients_kind_of(gradients, slot);
-  if (gradients->dtype != DTYPE_F32) return NULL;
+  if (gradients->dtype != DTYPE_F32 || slot->passes) return NULL;
   float *first = gradients_level(gradients, kind, stack_of(kind, slot, member));
   if (!gradients->grid->canonical || kind->leaves == 1) return first;
   if (kind->stacks != kind->members) return NULL;
@@ -226,14 +228,26 @@ static void close_member(struct gradients *gradients, struct gradients_slot *slo
   slot->states[member] = GRADIENTS_CLOSED;
 }
 
+/* A contribution that is passed on whole; one that nothing was added to is zeros. */
+static enum status pass(struct gradients *gradients, int64_t tensor) {
+  struct gradients_slot *slot = &gradients->slots[tensor];
+  float *piece;
+  TRY(gradients_at(&piece, gradients, tensor, 0));
+  slot->pieces[0] = NULL;
+  slot->states[0] = GRADIENTS_CLOSED;
+  slot->done = 1;
+  return gradients_pass(gradients, tensor, piece);
+}
+
 enum status gradients_done(struct gradients *gradients, int64_t tensor, int64_t member) {
   struct gradients_slot *slot = &gradients->slots[tensor];
   assert(member == slot->done);
+  if (slot->passes) return pass(gradients, tensor);
   close_member(gradients, slot, member);
   slot->done++;
   const bool last = gradients->micro_step == grid_micro_steps(gradients->grid) - 1;
   if (!last || slot->done < gradients_kind_of(gradients, slot)->members) return STATUS_OK;
-  return gradients_ready(gradients, slot);
+  return gradients_ready(gradients, tensor);
 }
 
 int64_t gradients_members_done(const struct gradients *gradients, int64_t tensor) {
@@ -251,6 +265,7 @@ enum status gradients_end(struct gradients *gradients) {
 
 struct gradients_sum gradients_sum(const struct gradients *gradients, int64_t tensor) {
   const struct gradients_slot *slot = &gradients->slots[tensor];
+  assert(!slot->passes);
   return (struct gradients_sum){
       gradients_level(gradients, &gradients->kinds[slot->kind], slot->offset), gradients->dtype};
 }

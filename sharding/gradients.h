@@ -27,6 +27,10 @@
  * to nearest, along the same tree, so the bits stay the same for every layout; gradients take half
  * the memory and half the traffic, and always go through working pieces.
  *
+ * With owners (ZeRO) and one micro step a rank, a replicated tensor's gradient goes to its owner
+ * while the backward pass goes on, and only the owner keeps it (stage 2 of Rajbhandari et al.
+ * 2020).
+ *
  * Gradients are sums over tokens, not means: divide by the true global count in the optimizer.
  */
 #ifndef SHARDING_GRADIENTS_H
@@ -103,7 +107,8 @@ struct gradients_sum {
   enum dtype dtype;
 };
 
-/* The sum of a tensor; its owner may change it in place. Local. */
+/* The sum of a tensor, on the ranks that it is promised on; its owner may change it in place.
+ * Local. */
 struct gradients_sum gradients_sum(const struct gradients *gradients, int64_t tensor);
 
 /* values[i] = element first + i of a sum, and sum element first + i += values[i]. Local. */

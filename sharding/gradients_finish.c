@@ -29,7 +29,10 @@ static enum status start(const struct gradients *gradients, struct gradients_kin
 
 /* Tensors are reported in an order that is the same on all ranks, mostly backwards: neighbours are
  * exchanged together. */
-enum status gradients_ready(struct gradients *gradients, const struct gradients_slot *slot) {
+enum status gradients_ready(struct gradients *gradients, int64_t tensor) {
+  const struct gradients_slot *slot = &gradients->slots[tensor];
+  if (slot->kind == GRADIENTS_REPLICATED && gradients_pass_any(gradients))
+    return gradients_pass(gradients, tensor, NULL);
   struct gradients_kind *kind = gradients_kind_of(gradients, slot);
   const struct split range = {slot->offset, slot->offset + gradients_padded(slot->count)};
   join_stacks(gradients, kind, range);
@@ -55,6 +58,10 @@ static enum status finish_kind(const struct gradients *gradients, struct gradien
 }
 
 enum status gradients_finish(struct gradients *gradients) {
+  if (gradients_pass_any(gradients)) {
+    TRY(gradients_pass_finish(gradients));
+    return finish_kind(gradients, &gradients->kinds[GRADIENTS_SLICED]);
+  }
   for (int i = 0; i < GRADIENTS_KINDS; i++) TRY(finish_kind(gradients, &gradients->kinds[i]));
   return STATUS_OK;
 }

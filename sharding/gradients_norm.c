@@ -68,8 +68,10 @@ static void square_units(struct gradients *gradients) {
 #pragma omp parallel for schedule(dynamic)
   for (int64_t u = 0; u < gradients->units; u++) {
     const struct gradients_unit *unit = &gradients->unit_places[u];
+    gradients->unit_squares[u] = 0;
+    if (!unit->mine) continue;
     const struct gradients_sum sum = gradients_sum(gradients, unit->tensor);
-    gradients->unit_squares[u] = unit->mine ? square(&sum, unit->first, unit->count) : 0;
+    gradients->unit_squares[u] = square(&sum, unit->first, unit->count);
   }
 }
 

@@ -27,10 +27,17 @@ struct gradients_slot {
   int64_t count;
   const struct vocab *vocab;
   int kind;
-  int64_t offset;               /* in a level of its kind */
+  bool passes;                  /* the sum is not kept here, see gradients_pass.c */
+  int64_t offset;               /* in a level of its kind, unless it passes */
   float **pieces;               /* [members] working pieces; NULL where there is none */
   int64_t done;                 /* members that are done in this micro step */
   enum gradients_state *states; /* [members] */
+};
+
+/* A contribution on its way to its owner. */
+struct gradients_passing {
+  float *piece;
+  int64_t number, count; /* of the window's queue; elements */
 };
 
 /* What is squared in one go: elements [first, first + count) of a tensor. */
@@ -52,6 +59,8 @@ struct gradients {
   double *unit_squares; /* [units] a replicated tensor is one unit, a sliced one a unit per slice */
   struct gradients_unit *unit_places; /* [units] */
   struct pieces working;
+  struct gradients_passing *passing; /* [tensors] those in flight, the oldest first */
+  int64_t passing_count;
 };
 
 enum { GRADIENTS_PADDING = 16 }; /* floats: tensors begin on cache lines */
@@ -74,8 +83,21 @@ static inline void *gradients_level(const struct gradients *gradients,
 /* Lists the units of the norm (gradients_norm.c). Local. */
 void gradients_list_units(struct gradients *gradients);
 
+/* Whether a rank only passes its contribution to a tensor on. Local. */
+bool gradients_passes(const struct gradients_setup *setup, int64_t tensor);
+
+/* Whether replicated tensors are exchanged one by one, some ranks keeping the sum. Local. */
+bool gradients_pass_any(const struct gradients *gradients);
+
+/* Exchanges a tensor that is complete on this rank; `piece` holds it where it passes, and is taken
+ * over. Collective over world. */
+enum status gradients_pass(struct gradients *gradients, int64_t tensor, float *piece);
+
+/* Waits for all that is on its way. Collective over world. */
+enum status gradients_pass_finish(struct gradients *gradients);
+
 /* Called when a tensor is complete on this rank: starts the exchange once enough elements are.
  * Collective over the kind's axis. */
-enum status gradients_ready(struct gradients *gradients, const struct gradients_slot *slot);
+enum status gradients_ready(struct gradients *gradients, int64_t tensor);
 
 #endif

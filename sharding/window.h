@@ -79,6 +79,12 @@ static inline bool window_is_local(const struct window *window) {
  * arrays in the same order. Collective. */
 enum status window_start(struct window *window, void *values, int64_t count, enum dtype dtype);
 
+/* Whether the array that was queued as number `number` (window->queued before its start) is summed.
+ * Local. */
+static inline bool window_is_past(const struct window *window, int64_t number) {
+  return window->copy.range > number;
+}
+
 /* Does what can be done without waiting for other ranks. Local. */
 enum status window_poll(struct window *window);
 

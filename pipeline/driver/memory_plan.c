@@ -136,10 +136,12 @@ static int64_t gradient_bytes(const struct training_layout *layout, const struct
   const int64_t sliced = held->sliced + held->sliced_vectors - frozen(layout);
   const int64_t replicated =
       held->replicated + held->vectors + (frozen(layout) > 0 ? 0 : held->derived);
-  if (o->reductions == REDUCTIONS_FAST) return each * (replicated + sliced / group);
+  if (o->reductions == REDUCTIONS_FAST && steps > 1) return each * (replicated + sliced / group);
   const int64_t depth = memory_tree_depth(steps);
+  /* With one micro step only owners keep what is on every rank. */
+  const int64_t kept = steps == 1 ? owned(layout, replicated, 0) : depth * replicated;
   const int64_t tables = steps == 1 ? memory_tree_depth(group) * (sliced / group) : depth * sliced;
-  return each * (depth * replicated + tables);
+  return each * (kept + tables);
 }
 
 /* The covariance of categorical noise: factor, gradient and scratch, in double (stages/flow). */

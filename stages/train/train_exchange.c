@@ -125,8 +125,8 @@ static enum status complete_derived(struct train *train) {
     if (train->trained[i]->derived) read_derived(train, i);
   TRY(train->flow.kind->complete_gradients(&train->flow));
   for (int64_t i = 0; i < train->trained_count; i++) {
-    const struct gradients_sum sum = gradients_sum(train->gradients, i);
     if (!train->trained[i]->derived) continue;
+    const struct gradients_sum sum = gradients_sum(train->gradients, i);
     memset(sum.values, 0, (size_t)held(train->trained[i]) * dtype_bytes(sum.dtype));
     train->trained[i]->gradient = NULL;
   }

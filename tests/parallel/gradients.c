@@ -146,9 +146,9 @@ static void compare(struct parallel_test *test, struct toy *toy, bool owners) {
   const bool exact = toy->grid.canonical;
   for (int64_t t = 0; t < TENSORS; t++) {
     float values[V * C * 2];
-    const struct gradients_sum sum = gradients_sum(toy->gradients, t);
     const int64_t base = toy->tensors[t].vocab ? toy->base : 0;
     if (owners && !zero_owns(&toy->zero, t)) continue;
+    const struct gradients_sum sum = gradients_sum(toy->gradients, t);
     gradients_read(values, &sum, 0, toy->tensors[t].count);
     for (int64_t i = 0; i < toy->tensors[t].count; i++) {
       const float wanted = expected(toy->grid.micro_shards, t, base + i, toy->dtype);
@@ -183,6 +183,8 @@ static void canonical_sums(struct parallel_test *test) {
 static void canonical_sums_at_owners(struct parallel_test *test) {
   run(test, 4, true, true, DTYPE_F32);
   run(test, 16, true, true, DTYPE_BF16);
+  run(test, test->world->size, true, true, DTYPE_F32);
+  run(test, test->world->size, true, true, DTYPE_BF16);
 }
 
 static void fast_sums(struct parallel_test *test) {

@@ -1,0 +1,94 @@
+/* Gradients that only their owner keeps: each tensor is summed by itself as soon as it is complete,
+ * from the owner's buffer and the others' pieces, which are given back when the sum has passed.
+ */
+#include <string.h>
+
+#include "sharding/add.h"
+#include "sharding/gradients_state.h"
+#include "sharding/window.h"
+
+/* A rank that is ahead waits when this many elements are on their way. */
+enum { PASSING_MOST = 16 << 20 };
+
+static bool passes_any(const struct grid *grid, const struct zero *zero) {
+  return zero && grid->world->size > 1 && grid_micro_steps(grid) == 1;
+}
+
+bool gradients_pass_any(const struct gradients *gradients) {
+  return passes_any(gradients->grid, gradients->zero);
+}
+
+bool gradients_passes(const struct gradients_setup *setup, int64_t tensor) {
+  const struct gradients_tensor *described = &setup->tensors[tensor];
+  if (described->vocab || described->everywhere || !passes_any(setup->grid, setup->zero))
+    return false;
+  return setup->zero->owner && !zero_owns(setup->zero, tensor);
+}
+
+static void give_back_first(struct gradients *gradients) {
+  pieces_return(&gradients->working, gradients->passing[0].piece);
+  gradients->passing_count--;
+  memmove(gradients->passing, gradients->passing + 1,
+          (size_t)gradients->passing_count * sizeof *gradients->passing);
+}
+
+static void give_back(struct gradients *gradients, const struct window *window) {
+  while (gradients->passing_count > 0 && window_is_past(window, gradients->passing[0].number))
+    give_back_first(gradients);
+}
+
+static int64_t on_their_way(const struct gradients *gradients) {
+  int64_t count = 0;
+  for (int64_t i = 0; i < gradients->passing_count; i++) count += gradients->passing[i].count;
+  return count;
+}
+
+/* Makes the piece what is sent: elements of the buffers' type. */
+static enum status narrow(float **piece, struct gradients *gradients, int64_t count) {
+  float *narrowed;
+  if (gradients->dtype == DTYPE_F32) return STATUS_OK;
+  TRY(pieces_take(&narrowed, &gradients->working, (count + 1) / 2));
+  add_round((uint16_t *)narrowed, *piece, count);
+  pieces_return(&gradients->working, *piece);
+  *piece = narrowed;
+  return STATUS_OK;
+}
+
+static enum status sum_now(struct gradients *gradients, struct comm *axis, void *values,
+                           int64_t count) {
+  if (split_power_of_two(axis->size)) return comm_tree_sum(axis, values, count, gradients->dtype);
+  return comm_allreduce(axis, values, count, gradients->dtype, COMM_SUM);
+}
+
+static enum status queue(struct gradients *gradients, struct window *window, void *values,
+                         float *piece, int64_t count) {
+  const int64_t number = window->queued;
+  TRY(window_start(window, values, count, gradients->dtype));
+  if (piece)
+    gradients->passing[gradients->passing_count++] =
+        (struct gradients_passing){piece, number, count};
+  TRY(window_poll(window));
+  if (on_their_way(gradients) > PASSING_MOST) TRY(window_finish(window));
+  give_back(gradients, window);
+  return STATUS_OK;
+}
+
+enum status gradients_pass(struct gradients *gradients, int64_t tensor, float *piece) {
+  const struct gradients_slot *slot = &gradients->slots[tensor];
+  struct comm *axis = gradients->kinds[slot->kind].axis;
+  if (piece) TRY(narrow(&piece, gradients, slot->count));
+  void *values = piece ? piece : gradients_sum(gradients, tensor).values;
+  if (axis->window && window_is_local(axis->window))
+    return queue(gradients, axis->window, values, piece, slot->count);
+  TRY(sum_now(gradients, axis, values, slot->count));
+  pieces_return(&gradients->working, piece);
+  return STATUS_OK;
+}
+
+enum status gradients_pass_finish(struct gradients *gradients) {
+  struct comm *axis = gradients->kinds[GRADIENTS_REPLICATED].axis;
+  if (!axis->window || !window_is_local(axis->window)) return STATUS_OK;
+  TRY(window_finish(axis->window));
+  give_back(gradients, axis->window);
+  return STATUS_OK;
+}
