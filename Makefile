@@ -62,7 +62,7 @@ upto_stages := stages monitoring sharding pipeline
 archives = $(foreach l,$(upto_$1),$(OUT)/lib$(l).a)
 libraries = $(foreach l,$(upto_$1),$(LIBS_$(l)))
 
-TEST_SOURCES := $(shell find tests -name '*.c' -not -path 'tests/fuzz/*' -not -path 'tests/bench/*' \
+TEST_SOURCES := $(shell find tests -name '*.c' -not -path 'tests/bench/*' \
   -not -path 'tests/common/*' -not -path 'tests/tools/*' | LC_ALL=C sort)
 TEST_COMMON := $(wildcard tests/common/*.c)
 TEST_SCRIPTS := $(shell find tests -name '*.test.sh' | LC_ALL=C sort)
@@ -70,7 +70,6 @@ TEST_PROGRAMS := $(patsubst %.c,$(OUT)/%,$(TEST_SOURCES))
 TOOL_SOURCES := $(wildcard tests/tools/*.c)
 TOOL_PROGRAMS := $(patsubst %.c,$(OUT)/%,$(TOOL_SOURCES))
 BENCH_PROGRAMS := $(patsubst %.c,$(OUT)/%,$(wildcard tests/bench/*.c))
-FUZZ_SOURCES := $(wildcard tests/fuzz/*.c)
 
 # --- targets ----------------------------------------------------------------------------------
 .PHONY: all run test check fence bench soak golden format tidy deps help clean
@@ -87,7 +86,7 @@ test: deps ## unit, gradient, property, parallel, golden, stage and fault tests
 	@OUT='$(OUT)' tests/run $(if $(TESTS),$(foreach t,$(TEST_PROGRAMS) $(TEST_SCRIPTS),$(if $(findstring $(TESTS),$t),$t)),$(TEST_PROGRAMS) $(TEST_SCRIPTS))
 
 .PHONY: test-programs
-test-programs: all $(TEST_PROGRAMS) $(TOOL_PROGRAMS)
+test-programs: all $(TEST_PROGRAMS) $(TOOL_PROGRAMS) ## build the programs and the tests
 
 check: ## the same tests under address, undefined-behaviour and leak sanitizers
 	@$(MAKE) --no-print-directory MODE=asan test
@@ -96,12 +95,12 @@ fence: ## prove that layers call and include downwards only, and measure functio
 	@tests/fence/fence .
 	@tests/fence/lines .
 
-bench: deps ## measure the hot paths; writes $(BUILD)/bench/*.csv
+bench: deps ## measure the hot paths; writes build/bench/*.csv
 	@$(MAKE) --no-print-directory MODE=fast bench-programs
 	@OUT='$(OUT)' BUILD='$(BUILD)' tests/bench/run
 
 .PHONY: bench-programs
-bench-programs: all $(BENCH_PROGRAMS)
+bench-programs: all $(BENCH_PROGRAMS) ## build the programs and the benches
 
 soak: deps ## hours, not minutes: kills during the main job
 	@$(MAKE) --no-print-directory -j2 all
@@ -111,10 +110,10 @@ golden: ## remake the golden numbers of tests/golden (needs Python packages)
 	@tests/golden/make
 
 format: ## format the code in place
-	@git ls-files '*.c' '*.h' '*.cpp' | xargs clang-format -i
+	@git ls-files '*.c' '*.h' '*.cpp' 'stages/*.inc' | xargs clang-format -i
 
 tidy: ## static analysis with clang-tidy
-	@git ls-files '*.c' | grep -v '^tests/fuzz' | xargs -P 2 -n 8 sh -c 'clang-tidy --quiet "$$@" -- -std=c17 $(COMMON) $(MPI_CFLAGS)' sh
+	@git ls-files '*.c' | xargs -P 2 -n 8 sh -c 'clang-tidy --quiet "$$@" -- -std=c17 $(COMMON) $(MPI_CFLAGS)' sh
 
 deps: ## install the Debian packages, or print the command that does
 	@.ci/deps
@@ -123,7 +122,7 @@ clean: ## remove everything built
 	rm -rf $(BUILD)
 
 help: ## this list
-	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 # `make V=1` prints whole commands.
 Q := $(if $(V),,@)

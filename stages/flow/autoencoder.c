@@ -1,4 +1,4 @@
-/* The text autoencoder of AURORA-LM (methods/aurora.md section 1.1): tokens to latents and back in
+/* The text autoencoder of AURORA-LM (arXiv 2608.02602): tokens to latents and back in
  * one parallel pass, by cross-entropy. While it trains, whole token embeddings and single
  * coordinates of latents are set to zero at random, without making up for it.
  */

@@ -3,7 +3,7 @@
  * The state of the flow lives in R^V, but the network only sees its image under the table E [V, d]:
  * y = (1 - alpha) g + alpha E[c] with g ~ N(0, E'E). So noise is drawn in d dimensions through the
  * Cholesky factor L of E'E, and every state, teacher and sampler carries d numbers a position
- * (docs/decisions: the noise never exists in V dimensions). Letters: B rows, T positions, d table
+ * (pipeline/docs/decisions/0003-noise-in-table-width.md). Letters: B rows, T positions, d table
  * width, V vocabulary.
  */
 #ifndef STAGES_FLOW_CFM_STATE_H

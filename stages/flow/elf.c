@@ -1,5 +1,5 @@
 /* Embedded Language Flows: continuous flow over the latents of a frozen encoder, decoded to tokens
- * by the same network (arXiv 2605.10938; methods/elf.md).
+ * by the same network (arXiv 2605.10938).
  *
  * Objective: of each row either the squared error of the velocity that the predicted latents imply,
  * or the cross-entropy of its tokens at t = 1; both are sums over the same count of tokens, so that

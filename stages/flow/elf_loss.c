@@ -1,4 +1,4 @@
-/* The objective of ELF (methods/elf.md sections 1.2 - 1.6).
+/* The objective of ELF (arXiv 2605.10938).
  *
  * The first pass of self-conditioning runs only over the rows that use it. Guidance needs no pass
  * of its own: where a row has a draft, the guided target moves from the data along the difference

@@ -1,5 +1,5 @@
 /* Sampling ELF: steps from noise to latents, each with the last prediction as draft, and one call
- * that decodes (methods/elf.md section 4). Text i depends on (seed, i, options) alone.
+ * that decodes (arXiv 2605.10938, the released code). Text i depends on (seed, i, options) alone.
  */
 #include "stages/flow/elf_state.h"
 #include "stages/model/layers/head.h"

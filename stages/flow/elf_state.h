@@ -1,4 +1,4 @@
-/* What the files of the ELF formulation (elf*.c) share (arXiv 2605.10938; methods/elf.md).
+/* What the files of the ELF formulation (elf*.c) share (arXiv 2605.10938).
  *
  * Latents x are an encoder's outputs of unit variance. t = 0 is noise, t = 1 is data. A row is
  * either denoised, z_t = t x + (1 - t) sigma eps, or decoded: every position is corrupted by itself

@@ -1,4 +1,4 @@
-/* Muon (Jordan et al. 2024; constants as in optax.contrib.muon, methods/elf.md section 3): momentum
+/* Muon (Jordan et al. 2024; constants as in optax.contrib.muon): momentum
  * whose matrix is orthogonalised before it is applied.
  */
 #ifndef STAGES_TRAIN_MUON_H

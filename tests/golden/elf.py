@@ -1,4 +1,4 @@
-"""ELF's network and objective in PyTorch, in double, written from methods/elf.md (sections 1 and 2).
+"""ELF's network and objective in PyTorch, in double, written from the paper (arXiv 2605.10938).
 
 Three shapes: B cut to two layers, one layer of M (head width 66) and one of L (inner width 3413). Four
 rows: denoised plainly, denoised with self-conditioning and guidance 2, decoded, and denoised with

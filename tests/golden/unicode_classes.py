@@ -47,7 +47,7 @@ print(f"""/* Classes of characters, Unicode {version}; what is in no range is OT
 line = ""
 for begin, end, name in ranges:
     item = f"RANGE({begin:#x}, {end:#x}, {name})"
-    if len(line) + len(item) > 98:
+    if len(line) + len(item) > 126:  # a table of less than 400 lines
         print(line.rstrip())
         line = ""
     line += item + " "

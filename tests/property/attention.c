@@ -134,7 +134,7 @@ static void rope_leaves_position_minus_one_alone(void **state) {
   }
 }
 
-/* The two streams of AURORA-LM see what section 1.4 says, written out for 4 positions in twos. */
+/* The two streams of AURORA-LM see what the paper says (arXiv 2608.02602), written out for 4 positions in twos. */
 static void two_streams_see_their_blocks(void **state) {
   (void)state;
   static const char *const expected[8] = {"xx......", "xx......", "xxxx....", "xxxx....",

@@ -15,7 +15,7 @@ static void start(struct tiny_flow *tiny) {
   tiny_flow_bind(tiny);
 }
 
-/* methods/elf.md, section 1.1. */
+/* ELF (arXiv 2605.10938): times are sigmoid(normal). */
 static void times_have_the_published_quantiles(void **state) {
   (void)state;
   static const double table[][2] = {{.01, .034}, {.05, .056}, {.25, .115}, {.5, .182},

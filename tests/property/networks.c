@@ -92,7 +92,7 @@ static void embedding_depends_on_its_text_alone(void **state) {
   close_bench(&bench);
 }
 
-/* methods/elf.md, section 2.1: sources never see targets; targets see sources. */
+/* ELF (arXiv 2605.10938): sources never see targets; targets see sources. */
 static void source_does_not_see_its_target(void **state) {
   (void)state;
   struct bench bench;
@@ -138,7 +138,7 @@ static void gpt_does_not_see_the_future(void **state) {
   close_bench(&bench);
 }
 
-/* methods/aurora.md, section 1.1, with 3 latents for 6 positions (from 1): latent i sees tokens up
+/* AURORA-LM (arXiv 2608.02602), with 3 latents for 6 positions (from 1): latent i sees tokens up
  * to 2 i, position j sees latents up to (j - 1) / 2 + 1. */
 static void autoencoder_is_causal_on_both_sides(void **state) {
   (void)state;

@@ -26,7 +26,7 @@ void attention_mask_two_causal(struct attention_range *ranges, int64_t queries, 
                                int64_t second);
 
 /* Sequence = [clean | noisy], each `length` long, in blocks of `block`: clean sees clean up to its
- * own block; noisy sees its own noisy block and earlier clean blocks (AURORA-LM, section 1.4). */
+ * own block; noisy sees its own noisy block and earlier clean blocks (AURORA-LM, arXiv 2608.02602). */
 void attention_mask_two_stream(struct attention_range *ranges, int64_t length, int64_t block);
 
 #endif

@@ -1,4 +1,4 @@
-/* The text autoencoder of AURORA-LM (arXiv 2608.02602; methods/aurora.md section 1.1).
+/* The text autoencoder of AURORA-LM (arXiv 2608.02602).
  *
  * Encoder: every latent starts from one learned vector and attends, layer by layer, to the latents
  * up to itself and to the raw embeddings of the tokens it covers. Decoder: the same with a second

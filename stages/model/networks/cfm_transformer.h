@@ -1,5 +1,5 @@
 /* The transformer of the categorical flow maps: a diffusion transformer over the embedded noisy
- * state with two times (methods/cfm.md section 2; blocks after Peebles and Xie 2023).
+ * state with two times (arXiv 2605.07820; blocks after Peebles and Xie 2023).
  *
  *   c = silu(embed(alpha_s) + embed'(alpha_t - alpha_s))
  *   h = input(y)

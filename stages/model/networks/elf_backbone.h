@@ -1,4 +1,4 @@
-/* The ELF backbone (Embedded Language Flows, arXiv 2605.10938; methods/elf.md section 2.3): a
+/* The ELF backbone (Embedded Language Flows, arXiv 2605.10938): a
  * transformer over noisy latents with control tokens in front, one output that predicts the clean
  * latents and one that decodes them to tokens. Parameter names are those of the authors' PyTorch
  * checkpoints; proj_kernel and unembed_kernel, which are stored [in, out] there, are [out, in]

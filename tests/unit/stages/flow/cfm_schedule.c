@@ -1,4 +1,4 @@
-/* The schedule of categorical flows against the table of the research notes (cfm, section 1.4). */
+/* The schedule of categorical flows against values integrated numerically. */
 #include "tests/common/tap.h"
 
 #include <math.h>

@@ -61,7 +61,7 @@ static void elf_has_the_names_of_checkpoints(void **state) {
   arena_free(&arena);
 }
 
-/* methods/aurora.md, section 1.1: 49.55 M and the table for the small one. */
+/* AURORA-LM (arXiv 2608.02602): 49.55 M and the table for the small one. */
 static void aurora_has_the_published_size(void **state) {
   (void)state;
   struct arena arena;
