@@ -159,3 +159,13 @@ size_t text_valid_utf8(const char *bytes, size_t count) {
   }
   return at;
 }
+
+enum status text_add_readable(struct text *text, const char *bytes, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    const size_t length = strnlen(bytes + i, text_valid_utf8(bytes + i, count - i));
+    TRY(text_add_bytes(text, bytes + i, length));
+    i += length;
+    if (i < count) TRY(text_add(text, "\xef\xbf\xbd"));
+  }
+  return STATUS_OK;
+}

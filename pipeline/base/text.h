@@ -21,6 +21,10 @@ enum status text_add(struct text *text, const char *string);
 enum status text_format(struct text *text, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* Appends bytes as UTF-8 without zeros: each byte that is not part of such becomes U+FFFD. Local.
+ * ENVIRONMENT when memory is out. */
+enum status text_add_readable(struct text *text, const char *bytes, size_t count);
+
 /* Empties without giving memory back; frees. Local. */
 void text_clear(struct text *text);
 void text_free(struct text *text);

@@ -3,9 +3,25 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "pipeline/base/text.h"
 #include "sharding/store.h"
 
-/* The column "text" is bytes. */
+/* The first few rows of the column "text", which is bytes. */
+static enum status read_sample(char **sample, const struct store_column *column,
+                               struct source_cache *cache, int64_t row) {
+  int64_t length;
+  struct text readable = {0};
+  char *bytes = malloc((size_t)column->width + 1);
+  CHECK(bytes, STATUS_ENVIRONMENT, "out of memory: a text of %lld bytes", (long long)column->width);
+  enum status status = store_read(column, cache, row, bytes, &length);
+  if (status == STATUS_OK) status = text_add_readable(&readable, bytes, (size_t)length);
+  if (status == STATUS_OK) status = text_add(&readable, "");
+  free(bytes);
+  if (status != STATUS_OK) text_free(&readable);
+  *sample = readable.bytes;
+  return status;
+}
+
 static enum status read_samples(struct texts *texts, const struct store *store,
                                 struct source_cache *cache) {
   struct store_column column;
@@ -13,13 +29,8 @@ static enum status read_samples(struct texts *texts, const struct store *store,
     error_clear(); /* rows of tokens alone */
     return STATUS_OK;
   }
-  for (int64_t row = 0; row < EVALUATION_TEXTS && row < texts->count; row++) {
-    int64_t length;
-    texts->samples[row] = calloc((size_t)column.width + 1, 1);
-    CHECK(texts->samples[row], STATUS_ENVIRONMENT, "out of memory: a text of %lld bytes",
-          (long long)column.width);
-    TRY(store_read(&column, cache, row, texts->samples[row], &length));
-  }
+  for (int64_t row = 0; row < EVALUATION_TEXTS && row < texts->count; row++)
+    TRY(read_sample(&texts->samples[row], &column, cache, row));
   return STATUS_OK;
 }
 

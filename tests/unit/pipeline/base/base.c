@@ -109,6 +109,18 @@ static void streamed_hash_equals_whole(void **state) {
   hash_close(stream);
 }
 
+static void what_is_not_utf8_is_shown_as_replaced(void **state) {
+  (void)state;
+  struct text text = {0};
+  assert_ok(text_add_readable(&text, "a\xff\xc3(\0z\xe2\x82", 8));
+  assert_string_equal(text.bytes, "a\xef\xbf\xbd\xef\xbf\xbd(\xef\xbf\xbdz"
+                                  "\xef\xbf\xbd\xef\xbf\xbd");
+  text_clear(&text);
+  assert_ok(text_add_readable(&text, "gr\xc3\xbc\xc3\x9f", 6));
+  assert_string_equal(text.bytes, "gr\xc3\xbc\xc3\x9f");
+  text_free(&text);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(errors_carry_message_and_path),
@@ -117,6 +129,7 @@ int main(void) {
       cmocka_unit_test(names_and_sizes),
       cmocka_unit_test(files_are_written_whole),
       cmocka_unit_test(streamed_hash_equals_whole),
+      cmocka_unit_test(what_is_not_utf8_is_shown_as_replaced),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
