@@ -8,7 +8,7 @@
 #include "pipeline/base/descriptor.h"
 #include "pipeline/base/little_endian.h"
 
-/* zstd, contrib/seekable_format/zstd_seekable_compression_format.md 0.1.0 */
+/* zstd, zstd_seekable_compression_format.md 0.1.0 */
 enum {
   HEADER_BYTES = 8, /* of the skippable frame */
   FOOTER_BYTES = 9,
