@@ -1,4 +1,4 @@
-/* Laws of ELF: times, samplers, and independence of batch neighbours (issue 5; R-DLM-1..3). */
+/* Laws of ELF: times, samplers, and independence of batch neighbours (R-DLM-1, R-DLM-2, R-DLM-3, R-DLM-12). */
 #include <math.h>
 
 #include "stages/flow/elf_state.h"
@@ -115,6 +115,24 @@ static void row_does_not_depend_on_its_batch(void **state) {
   tiny_flow_close(&tiny);
 }
 
+static void validation_has_noise_of_its_own(void **state) {
+  (void)state;
+  struct tiny_flow tiny;
+  double total[FLOW_PARTS];
+  open_tiny(&tiny);
+  start(&tiny);
+  tiny.flow.kind->weights(&tiny.flow, &tiny.batch, total);
+  struct flow_batch batch = tiny.batch;
+  batch.step = 0;
+  const struct flow_losses training = tiny_flow_loss(&tiny, &batch, total, false);
+  batch.validation = true;
+  const struct flow_losses first = tiny_flow_loss(&tiny, &batch, total, false);
+  const struct flow_losses again = tiny_flow_loss(&tiny, &batch, total, false);
+  for (int i = 0; i < 2; i++) assert_true(first.sum[i] == again.sum[i]);
+  assert_true(first.sum[0] != training.sum[0]);
+  tiny_flow_close(&tiny);
+}
+
 /* Data N(1, 0.5^2) for one number: E[x | z] is known, and so is where the flow ends. */
 static double gaussian_error(int steps) {
   const double mean = 1, deviation = 0.5, sigma = 2, start = 1.3;
@@ -161,6 +179,7 @@ int main(void) {
                                      cmocka_unit_test(sde_without_gamma_is_ode),
                                      cmocka_unit_test(text_does_not_depend_on_its_batch),
                                      cmocka_unit_test(row_does_not_depend_on_its_batch),
+                                     cmocka_unit_test(validation_has_noise_of_its_own),
                                      cmocka_unit_test(ode_converges_with_order_one),
                                      cmocka_unit_test(too_few_calls_are_refused)};
   return cmocka_run_group_tests(tests, NULL, NULL);

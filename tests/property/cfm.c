@@ -1,0 +1,89 @@
+/* Laws of categorical flows: independence of batch neighbours, true counts, fixed noise of
+ * validation, stratified times (R-DLM-1, R-DLM-2, R-DLM-3, R-DLM-12). */
+#include <math.h>
+
+#include "stages/flow/cfm_state.h"
+#include "tests/common/tap.h"
+#include "tests/common/tiny_flow.h"
+
+static void start(struct tiny_flow *tiny) {
+  tiny_flow_options(tiny);
+  tiny->options.cfm_condition = 4;
+  tiny_flow_open(tiny, &flow_cfm);
+  tiny_flow_bind(tiny);
+  assert_ok(flow_cfm.prepare(&tiny->flow));
+}
+
+static void row_does_not_depend_on_its_batch(void **state) {
+  (void)state;
+  struct tiny_flow tiny;
+  double total[FLOW_PARTS], sum = 0, weight = 0;
+  start(&tiny);
+  flow_cfm.weights(&tiny.flow, &tiny.batch, total);
+  const struct flow_losses whole = tiny_flow_loss(&tiny, &tiny.batch, total, false);
+  for (int64_t row = 0; row < TINY_ROWS; row++) {
+    const struct flow_batch batch = tiny_flow_row(&tiny, row);
+    const struct flow_losses part = tiny_flow_loss(&tiny, &batch, total, false);
+    sum += part.sum[0];
+    weight += part.weight[0];
+  }
+  assert_true(weight > 0 && weight == whole.weight[0] && weight == total[0]);
+  assert_true(fabs(sum - whole.sum[0]) < 1e-9 * whole.sum[0]);
+  tiny_flow_close(&tiny);
+}
+
+enum { TEXTS = 5, CALLS = 4 };
+
+static void text_does_not_depend_on_its_batch(void **state) {
+  (void)state;
+  struct tiny_flow tiny;
+  int32_t together[TEXTS * TINY_POSITIONS], alone[TINY_POSITIONS];
+  start(&tiny);
+  tiny_flow_sample(&tiny, together, 0, TEXTS, CALLS);
+  for (int i = 0; i < TEXTS; i++) {
+    tiny_flow_sample(&tiny, alone, i, 1, CALLS);
+    assert_memory_equal(alone, together + i * TINY_POSITIONS, sizeof alone);
+  }
+  tiny_flow_close(&tiny);
+}
+
+/* With lambda 0 alpha is the time itself: one row in each of as many strata. */
+static void times_are_stratified_over_the_set(void **state) {
+  (void)state;
+  struct tiny_flow tiny;
+  tiny_flow_options(&tiny);
+  tiny.options.cfm_lambda = 0;
+  tiny.options.cfm_condition = 4;
+  tiny_flow_open(&tiny, &flow_cfm);
+  for (int64_t row = 0; row < TINY_ROWS; row++) {
+    const struct cfm_row drawn = cfm_draw_row(&tiny.flow, &tiny.batch, row);
+    assert_true((int64_t)(drawn.from * TINY_ROWS) == row);
+    assert_true(drawn.from == drawn.to && !drawn.jump);
+  }
+  tiny_flow_close(&tiny);
+}
+
+static void validation_has_noise_of_its_own(void **state) {
+  (void)state;
+  struct tiny_flow tiny;
+  double total[FLOW_PARTS];
+  start(&tiny);
+  flow_cfm.weights(&tiny.flow, &tiny.batch, total);
+  struct flow_batch batch = tiny.batch;
+  batch.step = 0;
+  const double training = tiny_flow_loss(&tiny, &batch, total, false).sum[0];
+  batch.validation = true;
+  const double first = tiny_flow_loss(&tiny, &batch, total, false).sum[0];
+  const double again = tiny_flow_loss(&tiny, &batch, total, false).sum[0];
+  assert_true(first == again);
+  assert_true(first != training);
+  tiny_flow_close(&tiny);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(row_does_not_depend_on_its_batch),
+                                     cmocka_unit_test(text_does_not_depend_on_its_batch),
+                                     cmocka_unit_test(times_are_stratified_over_the_set),
+                                     cmocka_unit_test(validation_has_noise_of_its_own)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
