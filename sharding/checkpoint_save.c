@@ -158,7 +158,10 @@ static enum status complete_all(struct save *save, struct manifest *manifest) {
   TRY(file_sync_folder(save->part));
   TRY(manifest_write(manifest, save->part));
   TRY(checkpoint_folder_publish(save->checkpoint->folder, save->step, save->checkpoint->run_id));
-  return checkpoint_folder_retain(save->checkpoint->folder, save->checkpoint->keep);
+  /* A folder that cannot be tidied is one that cannot be written: the save is tried again. */
+  if (checkpoint_folder_retain(save->checkpoint->folder, save->checkpoint->keep) != STATUS_OK)
+    return error_pass(STATUS_WRITE, __FILE__, __LINE__, __func__);
+  return STATUS_OK;
 }
 
 static enum status complete(struct save *save) {
