@@ -53,12 +53,13 @@ static enum status measure_block(void *context, struct diversity_rows block, int
 static enum status add_parts(struct evaluation *evaluation, const struct flow_kind *kind,
                              const struct recipe_node *node, const double *sums) {
   for (int part = 0; kind->parts[part]; part++) {
-    struct evaluation_model *model = evaluation_add_model(evaluation);
     const double weight = sums[FLOW_PARTS + part];
+    if (weight <= 0) continue; /* covers no row */
+    struct evaluation_model *model = evaluation_add_model(evaluation);
     CHECK(model, STATUS_ENVIRONMENT, "out of memory: the results of node '%s'", node->name);
     snprintf(model->name, sizeof model->name, "%s", node->name);
     snprintf(model->part, sizeof model->part, "%s", kind->parts[part]);
-    model->value = weight > 0 ? sums[part] / weight : 0;
+    model->value = sums[part] / weight;
   }
   return STATUS_OK;
 }

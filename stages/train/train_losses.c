@@ -38,6 +38,7 @@ void train_losses_record(const struct train_losses *losses, const struct flow_ki
   metric_file_real(metrics, "loss", train_losses_objective(losses, kind));
   metric_file_open_group(metrics, "parts");
   for (int64_t part = 0; kind->parts[part]; part++)
-    metric_file_real(metrics, kind->parts[part], train_losses_part(losses, part));
+    if (losses->total[part] > 0) /* covered by some row */
+      metric_file_real(metrics, kind->parts[part], train_losses_part(losses, part));
   metric_file_close_group(metrics);
 }

@@ -133,11 +133,12 @@ enum status train_report_step(struct train *train, const struct train_result *re
 
 enum status train_report_validation(struct train *train, const struct train_losses *losses) {
   const struct flow_kind *kind = train->flow.kind;
-  char text[256];
+  char text[256] = "";
   int length = 0;
   for (int64_t part = 0; kind->parts[part] && length < (int)sizeof text; part++)
-    length += snprintf(text + length, sizeof text - (size_t)length, "  %s %.4f", kind->parts[part],
-                       train_losses_part(losses, part));
+    if (losses->total[part] > 0)
+      length += snprintf(text + length, sizeof text - (size_t)length, "  %s %.4f",
+                         kind->parts[part], train_losses_part(losses, part));
   log_line(log_of(train), "step %" PRId64 "  held-out loss %.4f %s", train->counts.step,
            train_losses_objective(losses, kind), text);
   metric_file_begin(&train->metrics, "validation", train->counts.step);
