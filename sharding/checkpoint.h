@@ -65,10 +65,4 @@ enum status checkpoint_save(const struct checkpoint *checkpoint, int64_t step,
 enum status checkpoint_load(const struct checkpoint *checkpoint, int64_t *step,
                             const struct checkpoint_items *items, struct scalars *state);
 
-/* As checkpoint_load, of one step folder ("runs/x/pretrain/step-100") that need not be of this job:
- * for stages that read another node's weights. Configuration and data are not compared. Collective
- * over comm. */
-enum status checkpoint_load_step(struct comm *comm, const char *step_folder,
-                                 const struct checkpoint_items *items, struct scalars *state);
-
 #endif

@@ -113,8 +113,8 @@ static enum status read_items(const struct load *load, const struct checkpoint_r
 static enum status use_reader(const struct load *load, const struct text *text) {
   struct checkpoint_reader reader = {0};
   TRY(open_reader(load, &reader, text));
-  enum status status = load->checkpoint ? check_config(load, &reader) : STATUS_OK;
-  if (status == STATUS_OK && load->checkpoint) status = check_data(load, &reader);
+  enum status status = check_config(load, &reader);
+  if (status == STATUS_OK) status = check_data(load, &reader);
   if (status == STATUS_OK) status = read_items(load, &reader);
   checkpoint_reader_close(&reader);
   return status;
@@ -127,15 +127,6 @@ static enum status load_one(const struct load *load) {
   if (status == STATUS_OK) status = comm_agree(load->comm, use_reader(load, &text));
   text_free(&text);
   return status;
-}
-
-enum status checkpoint_load_step(struct comm *comm, const char *step_folder,
-                                 const struct checkpoint_items *items, struct scalars *state) {
-  struct load load = {.comm = comm, .items = items, .state = state};
-  CHECK(strlen(step_folder) < sizeof load.folder, STATUS_MISMATCH, "path too long: '%s'",
-        step_folder);
-  memcpy(load.folder, step_folder, strlen(step_folder) + 1);
-  return load_one(&load);
 }
 
 struct choice {

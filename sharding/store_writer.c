@@ -96,13 +96,6 @@ enum status store_writer_add(struct store_writer *writer, int64_t column, const 
   return text_add_bytes(&writer->elements[column], elements, (size_t)count * width);
 }
 
-uint64_t store_writer_bytes(const struct store_writer *writer) {
-  uint64_t bytes = 0;
-  for (int64_t i = 0; i < writer->options.column_count; i++)
-    bytes += writer->elements[i].length + writer->offsets[i].length;
-  return bytes;
-}
-
 /* The shard as tensors, each with its bytes and metadata. */
 struct parts {
   int64_t count, pair_count;

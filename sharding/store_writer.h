@@ -62,9 +62,6 @@ enum status store_writer_open(struct store_writer *writer,
 enum status store_writer_add(struct store_writer *writer, int64_t column, const void *elements,
                              int64_t count);
 
-/* Bytes of content so far. Local. */
-uint64_t store_writer_bytes(const struct store_writer *writer);
-
 /* Writes the shard and its side file and frees the writer. All columns must have the same number of
  * rows. Local. WRITE on failure. */
 enum status store_writer_close(struct store_writer *writer);

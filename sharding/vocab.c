@@ -57,16 +57,6 @@ enum status vocab_gather(struct vocab *vocab, void *all, const void *own, const 
   return comm_allgatherv(vocab->group, all, own, bytes);
 }
 
-void vocab_rescale(float *rows, const double *maximum, const double *reference, int64_t N,
-                   int64_t C) {
-  for (int64_t i = 0; i < N; i++) {
-    const float scale =
-        isinf(maximum[i]) && maximum[i] < 0 ? 0.0f : (float)exp(maximum[i] - reference[i]);
-    float *row = rows + i * C;
-    for (int64_t c = 0; c < C; c++) row[c] *= scale;
-  }
-}
-
 enum status vocab_scatter(struct vocab *vocab, void *own, void *partial, const int64_t *counts,
                           int64_t C, enum dtype dtype) {
   int64_t borders[VOCAB_SLICES_MAX + 1] = {0};

@@ -99,13 +99,6 @@ struct vocab_statistics {
 enum status vocab_combine(struct vocab *vocab, const struct vocab_statistics *statistics, int64_t N,
                           struct arena *scratch);
 
-/* rows[i][c] *= exp(maximum[i] - reference[i]), 0 where maximum[i] is -INFINITY: turns a slice's
- * unnormalised sum of e^(l - maximum) E (softmax x table) into its share of the whole when
- * `reference` is the combined log-sum-exp. Add the shares over local slices with tree_add_floats,
- * then vocab_scatter. rows[N][C]. Local. */
-void vocab_rescale(float *rows, const double *maximum, const double *reference, int64_t N,
-                   int64_t C);
-
 /* own[n][C] = the sum over members of their `partial`[N][C], restricted to this member's tokens,
  * added along the tree over members (in MPI's order when their number is not a power of two).
  * `partial` is this member's tree sum over its local slices; it is spoiled. F32 or F64. Collective

@@ -77,11 +77,6 @@ bool zero_owns(const struct zero *zero, int64_t tensor) {
   return zero->owner[tensor] == zero_axis(zero, tensor)->rank;
 }
 
-enum status zero_share_one(struct zero *zero, int64_t tensor, void *weights, int64_t bytes) {
+enum status zero_share(struct zero *zero, int64_t tensor, void *weights, int64_t bytes) {
   return comm_broadcast(zero_axis(zero, tensor), weights, bytes, zero->owner[tensor]);
-}
-
-enum status zero_share(struct zero *zero, void *const *weights, const int64_t *bytes) {
-  for (int64_t i = 0; i < zero->tensors; i++) TRY(zero_share_one(zero, i, weights[i], bytes[i]));
-  return STATUS_OK;
 }

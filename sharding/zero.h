@@ -49,11 +49,7 @@ struct comm *zero_axis(const struct zero *zero, int64_t tensor);
 /* Whether this rank owns a tensor. Local. */
 bool zero_owns(const struct zero *zero, int64_t tensor);
 
-/* Copies every tensor from its owner to all ranks that hold it. weights[i] points to bytes[i]
- * bytes. Collective over world. */
-enum status zero_share(struct zero *zero, void *const *weights, const int64_t *bytes);
-
-/* As zero_share for one tensor. Collective over the tensor's axis. */
-enum status zero_share_one(struct zero *zero, int64_t tensor, void *weights, int64_t bytes);
+/* Copies a tensor from its owner to all ranks that hold it. Collective over the tensor's axis. */
+enum status zero_share(struct zero *zero, int64_t tensor, void *weights, int64_t bytes);
 
 #endif

@@ -112,11 +112,3 @@ double cfm_schedule_alpha(const struct cfm_schedule *schedule, double t) {
                                                 clamp_unit((time - from) / (to - from));
   return (1 - schedule->lambda) * time + schedule->lambda * gamma;
 }
-
-double cfm_schedule_slope(const struct cfm_schedule *schedule, double t) {
-  if (schedule->lambda <= 0) return 1;
-  const int i = interval(clamp_unit(t));
-  const double slope =
-      (schedule->gamma[i + 1] - schedule->gamma[i]) / (table_time(i + 1) - table_time(i));
-  return 1 - schedule->lambda + schedule->lambda * slope;
-}

@@ -26,9 +26,8 @@ struct cfm_schedule {
 void cfm_schedule_init(struct cfm_schedule *schedule, int64_t vocabulary, double lambda,
                        double leverage);
 
-/* alpha(t) and its derivative for t in [0, 1]; alpha(0) = 0, alpha(1) = 1, increasing. Local. */
+/* alpha(t) for t in [0, 1]; alpha(0) = 0, alpha(1) = 1, increasing. Local. */
 double cfm_schedule_alpha(const struct cfm_schedule *schedule, double t);
-double cfm_schedule_slope(const struct cfm_schedule *schedule, double t);
 
 /* gamma_t by bisection, to about 1e-12. Local. */
 double cfm_schedule_gamma(int64_t vocabulary, double t);

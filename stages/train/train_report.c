@@ -165,6 +165,7 @@ static void record_peaks(struct train *train) {
 static enum status add_timings(const struct train *train) {
   if (train->grid.world->rank != 0) return STATUS_OK;
   struct scalars *timings = &train->stage->manifest->timings;
+  TRY(scalars_set_real(timings, "data_p99", loader_waits(train->data.loader).p99_seconds));
   for (int phase = 0; phase < TIMER_PHASES; phase++)
     TRY(scalars_set_real(timings, timer_phase_name((enum timer_phase)phase), train->spent[phase]));
   return STATUS_OK;

@@ -103,8 +103,7 @@ static enum status update(struct train *train, const struct train_result *result
     const struct param *param = train->trained[i];
     const size_t each = dtype_bytes(param_dtype(param, train->kernels.element));
     if (!param->derived)
-      TRY(zero_share_one(&train->zero, i, param->data,
-                         param->row_count * param->cols * (int64_t)each));
+      TRY(zero_share(&train->zero, i, param->data, param->row_count * param->cols * (int64_t)each));
   }
   timer_switch(&train->timer, TIMER_OTHER);
   return train->flow.kind->prepare ? train->flow.kind->prepare(&train->flow) : STATUS_OK;

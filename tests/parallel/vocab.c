@@ -171,6 +171,16 @@ static void make_mixture(float *mixture, const double *maximum, struct split row
     }
 }
 
+/* Turns a slice's sum of e^(l - maximum) E into its share of the whole. */
+static void rescale(float *rows, const double *maximum, const double *reference) {
+  for (int64_t i = 0; i < N; i++) {
+    const float scale =
+        isinf(maximum[i]) && maximum[i] < 0 ? 0.0f : (float)exp(maximum[i] - reference[i]);
+    float *row = rows + i * C;
+    for (int64_t c = 0; c < C; c++) row[c] *= scale;
+  }
+}
+
 /* own[n][C] = this member's rows of softmax x table, through all steps. */
 static void mix(struct parallel_test *test, struct group *group, float *own) {
   static struct results r;
@@ -186,7 +196,7 @@ static void mix(struct parallel_test *test, struct group *group, float *own) {
   const struct tree_floats tree = {levels[0], N * C, vocab_slices_local(vocab)};
   for (int64_t s = 0; s < tree.leaves; s++) {
     make_mixture(mixture, maximum + s * N, vocab_slice(vocab, vocab->first_slice + s));
-    vocab_rescale(mixture, maximum + s * N, normaliser, N, C);
+    rescale(mixture, maximum + s * N, normaliser);
     tree_add_floats(&tree, s, 0, N * C, mixture);
   }
   const struct split mine = tokens_of(group->comm.size, group->comm.rank);

@@ -47,8 +47,6 @@ static void owners_step_equals_plain_step(struct parallel_test *test) {
     static float plain[TENSORS][COUNT_MAX], weights[TENSORS][COUNT_MAX];
     static float plain_momentum[TENSORS][COUNT_MAX], momentum[TENSORS][COUNT_MAX];
     struct toy toy = {0};
-    void *pointers[TENSORS];
-    int64_t bytes[TENSORS];
     open_toy(test, &toy, group);
     memset(plain, 0, sizeof plain);
     memset(weights, 0, sizeof weights);
@@ -59,10 +57,9 @@ static void owners_step_equals_plain_step(struct parallel_test *test) {
         const int part = toy.zero.sliced[t] ? toy.grid.group.rank : 0;
         update(plain[t], plain_momentum[t], t, step, part);
         if (zero_owns(&toy.zero, t)) update(weights[t], momentum[t], t, step, part);
-        pointers[t] = weights[t];
-        bytes[t] = sizes[t] * (int64_t)sizeof(float);
       }
-      parallel_ok(test, zero_share(&toy.zero, pointers, bytes));
+      for (int t = 0; t < TENSORS; t++)
+        parallel_ok(test, zero_share(&toy.zero, t, weights[t], sizes[t] * (int64_t)sizeof(float)));
       parallel_expect(test, memcmp(plain, weights, sizeof plain) == 0);
     }
     close_toy(&toy);

@@ -56,10 +56,6 @@ static void alpha_rises_from_0_to_1(void **state) {
       const double low = cfm_schedule_alpha(&schedule, i / 500.0);
       const double high = cfm_schedule_alpha(&schedule, (i + 1) / 500.0);
       assert_true(low <= high);
-      if (i % 10 || i < 10 || i > 480) continue;
-      const double slope = (cfm_schedule_alpha(&schedule, i / 500.0 + 1e-7) - low) / 1e-7;
-      assert_true(fabs(slope - cfm_schedule_slope(&schedule, i / 500.0 + 5e-8)) <
-                  1e-4 + slope / 50);
     }
   }
 }
