@@ -231,7 +231,7 @@ static void close_member(struct gradients *gradients, struct gradients_slot *slo
 /* A contribution that is passed on whole; one that nothing was added to is zeros. */
 static enum status pass(struct gradients *gradients, int64_t tensor) {
   struct gradients_slot *slot = &gradients->slots[tensor];
-  float *piece;
+  float *piece = NULL;
   TRY(gradients_at(&piece, gradients, tensor, 0));
   slot->pieces[0] = NULL;
   slot->states[0] = GRADIENTS_CLOSED;

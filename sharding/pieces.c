@@ -1,6 +1,6 @@
 #include "sharding/pieces.h"
 
-enum { SLAB_BYTES = 16 << 20, SPAN_BYTES = sizeof(struct pieces_span) };
+static const int64_t SLAB_BYTES = 16 << 20, SPAN_BYTES = sizeof(struct pieces_span);
 
 void pieces_init(struct pieces *pieces, const char *account) {
   *pieces = (struct pieces){.account = account};

@@ -50,7 +50,7 @@ static struct demand of_cfm(const struct letters *l) {
   const int64_t noise = 2 * l->n * (int64_t)sizeof(float) * l->d;
   return (struct demand){.layer = block(l, l->n) + 4 * row + l->rows * l->e * 12 * l->d,
                          .kept = 2 * row,
-                         .at_end = 16 * row + 2 * all + noise + LOOKUP_TILE * SUM_BYTES * l->d,
+                         .at_end = 16 * row + 2 * all + noise + l->d * LOOKUP_TILE * SUM_BYTES,
                          .at_layers = 11 * row + all + noise,
                          .head_width = l->d};
 }
@@ -99,7 +99,7 @@ static int64_t head_bytes(const struct training_layout *layout, const struct let
                           int64_t width) {
   const int64_t slices = SLICES / layout->group > 0 ? SLICES / layout->group : 1;
   const int64_t sums = (memory_tree_depth(slices) + 1) * l->N * width * SUM_BYTES;
-  return sums + HEAD_BLOCK * HEAD_TILE * (SUM_BYTES + l->e) + HEAD_TILE * width * SUM_BYTES;
+  return sums + (SUM_BYTES + l->e) * HEAD_BLOCK * HEAD_TILE + width * HEAD_TILE * SUM_BYTES;
 }
 
 static int64_t greater(int64_t a, int64_t b) {

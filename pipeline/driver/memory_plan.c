@@ -11,7 +11,7 @@ enum {
   TILE_ROWS = 512,
   SLICES = 16,
   FAST_ROWS = 16,          /* rows for each column: Gram matrices in F32 */
-  PROGRAM_BYTES = 64 << 20 /* code, libraries, message buffers: measured */
+  PROGRAM_BYTES = 40 << 20 /* code, libraries, message buffers: measured */
 };
 
 const char *memory_account_name(enum memory_account account) {
@@ -151,9 +151,8 @@ static int64_t setup_bytes(const struct training_layout *layout) {
   const int64_t slices = SLICES / layout->group > 0 ? SLICES / layout->group : 1;
   const bool fast = layout->facts.vocabulary >= FAST_ROWS * d;
   const int64_t gram =
-      (memory_tree_depth(slices) + 1) * square * 8 + (fast ? 4 * square : 8 * GRAM_ROWS * d);
-  return 2 * 8 * square + 4 * square + 3 * 4 * TILE_ROWS * d + gram +
-         (frozen(layout) > 0 ? 0 : 4 * square);
+      (memory_tree_depth(slices) + 1) * square * 8 + (fast ? 4 * square : d * 8 * GRAM_ROWS);
+  return 20 * square + d * 12 * TILE_ROWS + gram + (frozen(layout) > 0 ? 0 : 4 * square);
 }
 
 struct memory_plan memory_plan_of(const struct training_layout *layout) {

@@ -158,6 +158,8 @@ static void record_peaks(struct train *train) {
   metric_file_open_group(&train->metrics, "peak_bytes");
   for (size_t i = 0; i < sizeof arenas / sizeof *arenas; i++)
     metric_file_integer(&train->metrics, arenas[i]->account, (int64_t)arenas[i]->peak);
+  metric_file_integer(&train->metrics, "working gradients",
+                      (int64_t)gradients_working_bytes(train->gradients));
   metric_file_integer(&train->metrics, "resident", peak_resident_bytes());
   metric_file_close_group(&train->metrics);
 }

@@ -137,6 +137,8 @@ void params_bind(struct params *params, struct arena *arena, enum dtype element,
     bind_gradient(params->items[i], arena, element);
 }
 
+enum { PARALLEL_COUNT = 1 << 16 }; /* elements; more are shared out to threads */
+
 static void store(void *data, int64_t index, enum dtype dtype, double value) {
   if (dtype == DTYPE_F64) ((double *)data)[index] = value;
   if (dtype == DTYPE_F32) ((float *)data)[index] = (float)value;
@@ -183,6 +185,7 @@ static void initialise(const struct param *param, enum dtype dtype, uint64_t see
   const struct random_stream stream = random_open(seed, purpose, 0, 0);
   const double width = init_width(param);
   const int64_t first = param->row_begin * param->cols, count = param->row_count * param->cols;
+#pragma omp parallel for if (count > PARALLEL_COUNT)
   for (int64_t i = 0; i < count; i++)
     store(param->data, i, dtype, init_value(param, width, stream, first + i));
 }
