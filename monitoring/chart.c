@@ -1,6 +1,7 @@
 #include "monitoring/chart.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -88,7 +89,7 @@ static enum status write_tick(struct text *html, const struct axis *axis, double
 static enum status write_log_ticks(struct text *html, const struct axis *axis, bool vertical) {
   static const double leads[] = {1, 2, 5};
   const int count = axis->high - axis->low > 4 ? 1 : 3;
-  for (double power = floor(axis->low); power <= axis->high; power++)
+  for (int power = (int)floor(axis->low); power <= axis->high; power++)
     for (int i = 0; i < count; i++) {
       const double at = power + log10(leads[i]);
       if (at >= axis->low - 1e-9 && at <= axis->high + 1e-9)
@@ -101,8 +102,9 @@ static enum status write_ticks(struct text *html, const struct axis *axis, bool 
   if (axis->logarithmic && axis->high - axis->low > 0.5)
     return write_log_ticks(html, axis, vertical);
   const double step = tick_step(axis->high - axis->low);
-  for (double at = ceil(axis->low / step) * step; at <= axis->high + 1e-9 * step; at += step)
-    TRY(write_tick(html, axis, fabs(at) < 1e-9 * step ? 0 : at, vertical));
+  const int64_t first = (int64_t)ceil(axis->low / step);
+  const int64_t last = (int64_t)floor(axis->high / step + 1e-9);
+  for (int64_t i = first; i <= last; i++) TRY(write_tick(html, axis, (double)i * step, vertical));
   return STATUS_OK;
 }
 

@@ -40,7 +40,7 @@ enum status raw_read(struct raw_recipe *raw, const struct text *bytes);
 
 /* Applies "node.key=value" or "key=value". Local. MISMATCH when it has not that form or the node
  * does not exist. */
-enum status raw_set(struct raw_recipe *raw, const char *setting);
+enum status raw_set(struct raw_recipe *raw, const char *written);
 
 /* The setting with this key, or NULL. Borrowed. Local. */
 const struct raw_setting *raw_find(const struct raw_block *block, const char *key);
