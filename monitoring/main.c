@@ -125,7 +125,8 @@ int main(int argc, char **argv) {
   if (status == STATUS_OK) status = run(&request);
   if (status == STATUS_OK) return 0;
   fflush(stdout);
-  fprintf(stderr, "millrace-report: %s\n%s", error_message(), error_trace());
+  fprintf(stderr, "millrace-report: %s\n", error_message());
+  if (status == STATUS_INTERNAL) fprintf(stderr, "%s", error_trace());
   fprintf(stderr, "millrace-report: %s; %s (exit %d)\n", error_meaning(status),
           error_advice(status), error_exit_code(status));
   return error_exit_code(status);

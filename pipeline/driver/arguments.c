@@ -5,12 +5,12 @@
 enum flag_kind { TEXT, INTEGER, SWITCH, LIST };
 
 static const struct flag {
-  const char *name, *value, *help;
+  const char *name, *value, *commands, *help;
   enum flag_kind kind;
   size_t offset;
 } flags[] = {
-#define FLAG(name, member, kind, value, help)                                                      \
-  {name, value, help, kind, offsetof(struct arguments, member)},
+#define FLAG(name, member, kind, value, commands, help)                                            \
+  {name, value, commands, help, kind, offsetof(struct arguments, member)},
 #include "pipeline/driver/flags.def"
 #undef FLAG
 };
@@ -29,6 +29,23 @@ static enum status find_flag(const struct flag **flag, const char *name) {
        nearest ? nearest : "", nearest ? "'?" : "");
 }
 
+/* Whether `word` is one of the words of a list. */
+static bool is_among(const char *list, const char *word) {
+  const size_t length = strlen(word);
+  for (const char *at = list; *at; at += strspn(at, " ")) {
+    const size_t next = strcspn(at, " ");
+    if (next == length && strncmp(at, word, length) == 0) return true;
+    at += next;
+  }
+  return false;
+}
+
+static enum status check_command(const struct flag *flag, const char *command) {
+  CHECK(!*flag->commands || is_among(flag->commands, command), STATUS_USAGE,
+        "'%s' does not read %s, which is for: %s", command, flag->name, flag->commands);
+  return STATUS_OK;
+}
+
 static enum status push(struct argument_list *list, const char *item) {
   CHECK(list->count < ARGUMENT_ITEMS, STATUS_USAGE, "more than %d of these: '%s'",
         (int)ARGUMENT_ITEMS, item);
@@ -45,10 +62,9 @@ static enum status store(void *member, const struct flag *flag, const char *valu
   return STATUS_OK;
 }
 
-enum status arguments_parse(struct arguments *arguments, const char *program, int argc,
+enum status arguments_parse(struct arguments *arguments, const char *command, int argc,
                             char *const argv[]) {
   memset(arguments, 0, sizeof *arguments);
-  arguments->program = program;
   for (int i = 0; i < argc; i++) {
     if (argv[i][0] != '-') {
       TRY(push(&arguments->operands, argv[i]));
@@ -56,6 +72,7 @@ enum status arguments_parse(struct arguments *arguments, const char *program, in
     }
     const struct flag *flag = NULL;
     TRY(find_flag(&flag, argv[i]));
+    TRY(check_command(flag, command));
     char *member = (char *)arguments + flag->offset;
     if (flag->kind == SWITCH) {
       *(bool *)member = true;
@@ -71,6 +88,7 @@ enum status arguments_parse(struct arguments *arguments, const char *program, in
 
 enum status arguments_help(struct text *text) {
   for (size_t i = 0; i < FLAG_COUNT; i++)
-    TRY(text_format(text, "  %-16s %-16s %s\n", flags[i].name, flags[i].value, flags[i].help));
+    TRY(text_format(text, "  %-16s %-16s %s%s%s\n", flags[i].name, flags[i].value,
+                    flags[i].commands, *flags[i].commands ? ": " : "", flags[i].help));
   return STATUS_OK;
 }

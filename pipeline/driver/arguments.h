@@ -23,16 +23,15 @@ struct argument_list {
 
 /* Texts are borrowed from argv; what was not given is NULL, 0 or false. */
 struct arguments {
-  const char *program; /* argv[0] */
   struct argument_list operands;
-#define FLAG(name, member, kind, value, help) FLAG_MEMBER_##kind member;
+#define FLAG(name, member, kind, value, commands, help) FLAG_MEMBER_##kind member;
 #include "pipeline/driver/flags.def"
 #undef FLAG
 };
 
-/* Reads the words after the command: argv[0 .. argc - 1]. Local. USAGE for an unknown flag, a flag
- * without its value, or too many of them. */
-enum status arguments_parse(struct arguments *arguments, const char *program, int argc,
+/* Reads the words after the command: argv[0 .. argc - 1]. Local. USAGE for an unknown flag, one
+ * that the command does not read, a flag without its value, or too many of them. */
+enum status arguments_parse(struct arguments *arguments, const char *command, int argc,
                             char *const argv[]);
 
 /* Appends the flags with their help. Local. */

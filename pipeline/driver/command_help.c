@@ -66,8 +66,10 @@ static void print_recipe(const char *folder, const char *name) {
 enum status command_recipes(int argc, char **argv) {
   char folder[PATH_MAX];
   struct dirent **entries;
-  (void)argc;
-  TRY(jobs_folder_find(folder, argv[0], "recipes"));
+  struct arguments arguments;
+  TRY(arguments_parse(&arguments, argv[0], argc - 1, argv + 1));
+  CHECK(arguments.operands.count == 0, STATUS_USAGE, "expected: millrace recipes");
+  TRY(jobs_folder_find(folder, "recipes"));
   const int count = scandir(folder, &entries, is_recipe, alphasort);
   CHECK(count >= 0, STATUS_ENVIRONMENT, "cannot list '%s'", folder);
   for (int i = 0; i < count; i++) {

@@ -65,20 +65,23 @@ static uint64_t free_bytes(const struct run *run) {
 
 static enum status find_rates(struct plan *plan, const struct arguments *arguments) {
   char path[PATH_MAX];
-  if (!arguments->rates) TRY(site_beside(path, arguments->program, "../bench"));
+  if (!arguments->rates) TRY(site_beside(path, "../bench"));
   return bench_rates_read(&plan->rates, arguments->rates ? arguments->rates : path,
                           plan->site.cores);
 }
 
-static enum status print_nodes(const struct plan *plan, const struct graph *graph) {
+static enum status print_nodes(const struct plan *plan, const struct graph *graph,
+                               const struct recipe_node *target) {
   const struct run *run = plan->run;
   struct estimate estimates[RECIPE_NODES];
-  size_t todo = 0;
+  size_t todo = 0, wanted = 0;
   uint64_t needed = 0;
   char need[24], have[24];
   for (size_t i = 0; i < run->recipe.node_count; i++) {
     const size_t index = run->recipe.order[i];
     TRY(estimate_node(estimates, run, index));
+    if (!run_wants(run, target, index)) continue;
+    wanted++;
     TRY(print_node(plan, graph, estimates, index));
     if (graph->nodes[index].problem != STATUS_OK)
       printf("  cannot be made: %s", graph->nodes[index].why.bytes);
@@ -87,20 +90,22 @@ static enum status print_nodes(const struct plan *plan, const struct graph *grap
     needed += estimates[index].disk_bytes;
   }
   printf("%zu of %zu nodes to make in %s; about %s to write, %s free; %lld cores, by %s\n", todo,
-         run->recipe.node_count, run->folder, text_size(need, needed),
-         text_size(have, free_bytes(run)), (long long)plan->site.cores, plan->site.launcher);
+         wanted, run->folder, text_size(need, needed), text_size(have, free_bytes(run)),
+         (long long)plan->site.cores, plan->site.launcher);
   return STATUS_OK;
 }
 
 static enum status print_plan(struct run *run, const struct arguments *arguments,
                               struct graph *graph) {
   struct plan plan = {.run = run};
+  const struct recipe_node *target = NULL;
   TRY(site_find(&plan.site, arguments));
   TRY(find_rates(&plan, arguments));
   TRY(graph_examine(graph, run));
-  TRY(print_nodes(&plan, graph));
+  if (arguments->node) TRY(recipe_find(&target, &run->recipe, arguments->node));
+  TRY(print_nodes(&plan, graph, target));
   for (size_t i = 0; i < run->recipe.node_count; i++)
-    TRY(training_plan_check(run, &run->recipe.nodes[i], arguments));
+    if (run_wants(run, target, i)) TRY(training_plan_check(run, &run->recipe.nodes[i], arguments));
   return STATUS_OK;
 }
 

@@ -6,17 +6,11 @@
 #include "pipeline/driver/process.h"
 #include "pipeline/driver/training_plan.h"
 
-/* Whether `index` is to be made for the sake of `target` (NULL: of every node). */
-static bool is_wanted(const struct run *run, const struct recipe_node *target, size_t index) {
-  const struct recipe_node *node = &run->recipe.nodes[index];
-  return !target || node == target || recipe_depends(&run->recipe, target, node);
-}
-
 static size_t count_unfinished(const struct graph *graph, const struct run *run,
                                const struct recipe_node *target) {
   size_t count = 0;
   for (size_t i = 0; i < run->recipe.node_count; i++)
-    count += is_wanted(run, target, i) && graph->nodes[i].state != NODE_FINISHED;
+    count += run_wants(run, target, i) && graph->nodes[i].state != NODE_FINISHED;
   return count;
 }
 
@@ -25,7 +19,7 @@ static enum status make_nodes(struct graph *graph, struct run *run, const struct
                               const struct recipe_node *target) {
   for (size_t i = 0; i < run->recipe.node_count; i++) {
     const size_t node = run->recipe.order[i];
-    if (!is_wanted(run, target, node)) continue;
+    if (!run_wants(run, target, node)) continue;
     TRY(graph_examine_node(graph, run, node));
     TRY(graph_check_node(graph, node));
     if (graph->nodes[node].state == NODE_FINISHED) continue;
@@ -44,7 +38,7 @@ static enum status make_run(struct run *run, const struct arguments *arguments,
   if (arguments->node) TRY(recipe_find(&target, &run->recipe, arguments->node));
   TRY(graph_examine(graph, run));
   for (size_t i = 0; i < run->recipe.node_count; i++) /* before anything is made */
-    if (is_wanted(run, target, i)) {
+    if (run_wants(run, target, i)) {
       TRY(graph_check_node(graph, i));
       TRY(training_plan_check(run, &run->recipe.nodes[i], arguments));
     }

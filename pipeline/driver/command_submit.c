@@ -21,7 +21,7 @@ struct submission {
 static enum status read_template(struct submission *s) {
   char path[PATH_MAX];
   if (s->arguments->job_template) return file_read(&s->job_template, s->arguments->job_template);
-  TRY(jobs_folder_find(path, s->arguments->program, "slurm/node.sh"));
+  TRY(jobs_folder_find(path, "slurm/node.sh"));
   return file_read(&s->job_template, path);
 }
 

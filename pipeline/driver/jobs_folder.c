@@ -19,10 +19,10 @@ static bool search_up(char path[PATH_MAX], char *folder, const char *name) {
   }
 }
 
-enum status jobs_folder_find(char path[PATH_MAX], const char *program, const char *name) {
+enum status jobs_folder_find(char path[PATH_MAX], const char *name) {
   char folder[PATH_MAX];
   if (realpath(".", folder) && search_up(path, folder, name)) return STATUS_OK;
-  TRY(site_beside(folder, program, "x"));
+  TRY(site_beside(folder, "x"));
   if (search_up(path, folder, name)) return STATUS_OK;
   FAIL(STATUS_ENVIRONMENT, "cannot find jobs/%s here or beside the program", name);
 }

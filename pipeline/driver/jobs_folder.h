@@ -8,6 +8,6 @@
 
 /* The path of jobs/<name>: in the present folder or one of its parents, else in a parent of the
  * program's folder. Local. ENVIRONMENT when there is none. */
-enum status jobs_folder_find(char path[PATH_MAX], const char *program, const char *name);
+enum status jobs_folder_find(char path[PATH_MAX], const char *name);
 
 #endif

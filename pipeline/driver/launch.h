@@ -35,12 +35,13 @@ struct site {
   bool by_hand; /* the stage program was named on the command line */
 };
 
-/* Finds the programs beside `arguments->program` (or as the flags say) and counts cores. Local.
+/* Finds the programs beside this one (or as the flags say) and counts cores. Local.
  * USAGE for an unknown launcher, ENVIRONMENT when a program is missing. */
 enum status site_find(struct site *site, const struct arguments *arguments);
 
-/* The path of a program beside this one. Local. MISMATCH when it is too long. */
-enum status site_beside(char path[PATH_MAX], const char *program, const char *name);
+/* The path of a file beside this program. Local. MISMATCH when it is too long, ENVIRONMENT without
+ * /proc. */
+enum status site_beside(char path[PATH_MAX], const char *name);
 
 /* Threads of each rank of a node. Local. */
 int64_t launch_threads(const struct site *site, const struct recipe_node *node);

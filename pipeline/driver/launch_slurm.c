@@ -12,7 +12,7 @@ static enum status add_value(struct text *script, const char *name, const struct
   const int64_t ranks = node->options.ranks;
   const int64_t threads = node->options.threads ? node->options.threads : 1;
   char flags[PATH_MAX + 32] = "";
-  TRY(site_beside(self, "", "millrace"));
+  TRY(site_beside(self, "millrace"));
   if (site->by_hand) snprintf(flags, sizeof flags, "--stage-program '%s'", site->stage);
   const struct {
     const char *name, *text;

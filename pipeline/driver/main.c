@@ -21,10 +21,10 @@ static const struct command {
 enum { COMMAND_COUNT = sizeof commands / sizeof *commands };
 
 /* Becomes the program behind a command: "millrace-report ARGS", "millrace-stage generate ARGS". */
-static enum status become(const struct command *command, const char *self, int argc, char **argv) {
+static enum status become(const struct command *command, int argc, char **argv) {
   char path[PATH_MAX];
   struct launch launch = {0};
-  TRY(site_beside(path, self, command->program));
+  TRY(site_beside(path, command->program));
   TRY(launch_add(&launch, "%s", path));
   const char *own = strrchr(command->program, '-') + 1;
   if (strcmp(own, command->name) != 0) TRY(launch_add(&launch, "%s", command->name));
@@ -54,7 +54,7 @@ static enum status dispatch(int argc, char **argv) {
   if (asks_for_help(argc, argv)) return command_help(argc, argv);
   const struct command *command = NULL;
   TRY(find_command(&command, argv[1]));
-  if (command->program) return become(command, argv[0], argc - 1, argv + 1);
+  if (command->program) return become(command, argc - 1, argv + 1);
   if (argc > 2 && strcmp(argv[2], "--help") == 0) return command_help(argc, argv);
   return command->function(argc - 1, argv + 1);
 }

@@ -183,3 +183,8 @@ void run_close(struct run *run) {
     text_free(&run->cache.lines);
   recipe_free(&run->recipe);
 }
+
+bool run_wants(const struct run *run, const struct recipe_node *target, size_t index) {
+  const struct recipe_node *node = &run->recipe.nodes[index];
+  return !target || node == target || recipe_depends(&run->recipe, target, node);
+}

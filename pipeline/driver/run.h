@@ -38,6 +38,9 @@ enum status run_open_folder(struct run *run, const char *folder);
  * it says something else while a node of the run is at work. */
 enum status run_prepare(const struct run *run);
 
+/* Whether node `index` is to be made for the sake of `target` (NULL: of every node). Local. */
+bool run_wants(const struct run *run, const struct recipe_node *target, size_t index);
+
 /* Writes "<folder>/<name><ending>" to `path`. Local. MISMATCH when it is too long. */
 enum status run_path(char path[PATH_MAX], const struct run *run, const char *name,
                      const char *ending);

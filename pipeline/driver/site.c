@@ -33,23 +33,20 @@ static int64_t count_cores(void) {
   return CPU_COUNT(&cores);
 }
 
-enum status site_beside(char path[PATH_MAX], const char *program, const char *name) {
+enum status site_beside(char path[PATH_MAX], const char *name) {
   char self[PATH_MAX];
   const ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-  if (length > 0)
-    self[length] = '\0';
-  else
-    snprintf(self, sizeof self, "%s", program);
-  char *slash = strrchr(self, '/');
-  if (slash) *slash = '\0';
-  CHECK(snprintf(path, PATH_MAX, "%s/%s", slash ? self : ".", name) < PATH_MAX, STATUS_MISMATCH,
+  CHECK(length > 0, STATUS_ENVIRONMENT, "/proc/self/exe does not say where this program is: %s",
+        strerror(errno));
+  self[length] = '\0';
+  *strrchr(self, '/') = '\0';
+  CHECK(snprintf(path, PATH_MAX, "%s/%s", self, name) < PATH_MAX, STATUS_MISMATCH,
         "path too long: '%s/%s'", self, name);
   return STATUS_OK;
 }
 
-static enum status find_program(char path[PATH_MAX], const char *given, const char *program,
-                                const char *name) {
-  if (!given) TRY(site_beside(path, program, name));
+static enum status find_program(char path[PATH_MAX], const char *given, const char *name) {
+  if (!given) TRY(site_beside(path, name));
   if (given)
     CHECK(realpath(given, path), STATUS_ENVIRONMENT, "cannot find '%s': %s", given,
           strerror(errno));
@@ -64,8 +61,8 @@ enum status site_find(struct site *site, const struct arguments *arguments) {
                         .by_hand = arguments->stage_program != NULL};
   CHECK(strcmp(site->launcher, "mpirun") == 0 || strcmp(site->launcher, "srun") == 0, STATUS_USAGE,
         "--launcher: expected mpirun or srun, found '%s'", site->launcher);
-  TRY(find_program(site->stage, arguments->stage_program, arguments->program, "millrace-stage"));
+  TRY(find_program(site->stage, arguments->stage_program, "millrace-stage"));
   /* a stage program given by hand serves for the report as well: it stands in for both */
-  TRY(find_program(site->report, arguments->stage_program, arguments->program, "millrace-report"));
+  TRY(find_program(site->report, arguments->stage_program, "millrace-report"));
   return STATUS_OK;
 }

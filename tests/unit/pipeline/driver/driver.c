@@ -131,17 +131,21 @@ static void the_command_line_is_checked(void **state) {
   (void)state;
   struct arguments arguments;
   char *good[] = {"a.yaml", "--set", "x=1", "-np", "4", "--dry-run", "--set", "y=2"};
-  assert_ok(arguments_parse(&arguments, "millrace", 8, good));
+  assert_ok(arguments_parse(&arguments, "run", 8, good));
   assert_int_equal(arguments.operands.count, 1);
   assert_int_equal(arguments.settings.count, 2);
   assert_int_equal(arguments.ranks, 4);
   assert_true(arguments.dry_run);
   assert_string_equal(arguments.runs, "runs");
   char *unknown[] = {"--dri-run"}, *number[] = {"-np", "0"}, *missing[] = {"--node"};
-  assert_status(STATUS_USAGE, arguments_parse(&arguments, "millrace", 1, unknown));
+  assert_status(STATUS_USAGE, arguments_parse(&arguments, "run", 1, unknown));
   assert_non_null(strstr(error_message(), "did you mean '--dry-run'?"));
-  assert_status(STATUS_USAGE, arguments_parse(&arguments, "millrace", 2, number));
-  assert_status(STATUS_USAGE, arguments_parse(&arguments, "millrace", 1, missing));
+  assert_status(STATUS_USAGE, arguments_parse(&arguments, "run", 2, number));
+  assert_status(STATUS_USAGE, arguments_parse(&arguments, "run", 1, missing));
+  char *others[] = {"--sbatch", "--exclusive"};
+  assert_status(STATUS_USAGE, arguments_parse(&arguments, "run", 2, others));
+  assert_string_equal(error_message(), "'run' does not read --sbatch, which is for: submit");
+  assert_ok(arguments_parse(&arguments, "submit", 2, others));
 }
 
 int main(void) {
