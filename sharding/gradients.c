@@ -6,7 +6,10 @@
 #include "sharding/add.h"
 #include "sharding/gradients_state.h"
 
-enum { CHUNK = 1 << 16 }; /* elements that a thread works on at a time */
+enum {
+  CHUNK = 1 << 16,     /* elements that a thread works on at a time */
+  IN_FLIGHT = 32 << 20 /* elements, unless the setup says otherwise */
+};
 
 static int kind_of(const struct gradients_tensor *tensor) {
   return tensor->vocab ? GRADIENTS_SLICED : GRADIENTS_REPLICATED;
@@ -63,8 +66,11 @@ enum status gradients_init(struct gradients **gradients, const struct gradients_
                            struct arena *arena) {
   assert(setup->dtype == DTYPE_F32 || setup->dtype == DTYPE_BF16);
   struct gradients *g = arena_take(arena, sizeof *g);
-  struct gradients plan = {
-      .grid = setup->grid, .zero = setup->zero, .dtype = setup->dtype, .tensors = setup->count};
+  struct gradients plan = {.grid = setup->grid,
+                           .zero = setup->zero,
+                           .dtype = setup->dtype,
+                           .tensors = setup->count,
+                           .sent_most = setup->in_flight > 0 ? setup->in_flight : IN_FLIGHT};
   plan.slots = arena_take(arena, (size_t)setup->count * sizeof *plan.slots);
   plan.squares = arena_take(arena, (size_t)setup->count * sizeof *plan.squares);
   for (int i = 0; i < GRADIENTS_KINDS; i++) {

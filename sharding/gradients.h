@@ -59,7 +59,9 @@ struct gradients_setup {
                               on its owner only */
   const struct gradients_tensor *tensors; /* copied */
   int64_t count;
-  enum dtype dtype; /* of the buffers: F32 or BF16 */
+  enum dtype dtype;  /* of the buffers: F32 or BF16 */
+  int64_t in_flight; /* elements sent to owners after which ranks wait for one another, which bounds
+                        the pieces that a rank ahead holds; 0: 32 Mi */
 };
 
 /* Makes the buffers in `arena` (which may be measuring: then *gradients is not usable). Collective

@@ -7,9 +7,6 @@
 #include "sharding/gradients_state.h"
 #include "sharding/window.h"
 
-/* A rank that is ahead waits when this many elements are on their way. */
-enum { PASSING_MOST = 16 << 20 };
-
 static bool passes_any(const struct grid *grid, const struct zero *zero) {
   return zero && grid->world->size > 1 && grid_micro_steps(grid) == 1;
 }
@@ -37,12 +34,6 @@ static void give_back(struct gradients *gradients, const struct window *window) 
     give_back_first(gradients);
 }
 
-static int64_t on_their_way(const struct gradients *gradients) {
-  int64_t count = 0;
-  for (int64_t i = 0; i < gradients->passing_count; i++) count += gradients->passing[i].count;
-  return count;
-}
-
 /* Makes the piece what is sent: elements of the buffers' type. */
 static enum status narrow(float **piece, struct gradients *gradients, int64_t count) {
   float *narrowed;
@@ -60,15 +51,24 @@ static enum status sum_now(struct gradients *gradients, struct comm *axis, void 
   return comm_allreduce(axis, values, count, gradients->dtype, COMM_SUM);
 }
 
+static enum status wait_for_all(struct gradients *gradients, struct window *window) {
+  TRY(window_finish(window));
+  give_back(gradients, window);
+  gradients->sent = 0;
+  return STATUS_OK;
+}
+
 static enum status queue(struct gradients *gradients, struct window *window, void *values,
                          float *piece, int64_t count) {
   const int64_t number = window->queued;
   TRY(window_start(window, values, count, gradients->dtype));
   if (piece)
-    gradients->passing[gradients->passing_count++] =
-        (struct gradients_passing){piece, number, count};
+    gradients->passing[gradients->passing_count++] = (struct gradients_passing){piece, number};
+  gradients->sent += count;
+  /* On all ranks at the same tensor. A sum goes on only while ranks help it along: one that waited
+   * alone would wait for ever if another waits for it elsewhere in the backward pass. */
+  if (gradients->sent >= gradients->sent_most) return wait_for_all(gradients, window);
   TRY(window_poll(window));
-  if (on_their_way(gradients) > PASSING_MOST) TRY(window_finish(window));
   give_back(gradients, window);
   return STATUS_OK;
 }
@@ -88,7 +88,5 @@ enum status gradients_pass(struct gradients *gradients, int64_t tensor, float *p
 enum status gradients_pass_finish(struct gradients *gradients) {
   struct comm *axis = gradients->kinds[GRADIENTS_REPLICATED].axis;
   if (!axis->window || !window_is_local(axis->window)) return STATUS_OK;
-  TRY(window_finish(axis->window));
-  give_back(gradients, axis->window);
-  return STATUS_OK;
+  return wait_for_all(gradients, axis->window);
 }

@@ -37,7 +37,7 @@ struct gradients_slot {
 /* A contribution on its way to its owner. */
 struct gradients_passing {
   float *piece;
-  int64_t number, count; /* of the window's queue; elements */
+  int64_t number; /* in the window's queue */
 };
 
 /* What is squared in one go: elements [first, first + count) of a tensor. */
@@ -61,6 +61,7 @@ struct gradients {
   struct pieces working;
   struct gradients_passing *passing; /* [tensors] those in flight, the oldest first */
   int64_t passing_count;
+  int64_t sent, sent_most; /* elements since all was waited for; the same on every rank */
 };
 
 enum { GRADIENTS_PADDING = 16 }; /* floats: tensors begin on cache lines */

@@ -1,6 +1,7 @@
 /* np: 1 2 3 4 */
 #include <math.h>
 #include <string.h>
+#include <time.h>
 
 #include "pipeline/base/bf16.h"
 #include "sharding/gradients.h"
@@ -240,12 +241,67 @@ static void norm_shows_bad_numbers(struct parallel_test *test) {
   close_toy(&toy);
 }
 
+enum { SMALL = 700, SMALL_COUNT = 40 };
+
+static void be_slow(int rank) {
+  const struct timespec pause = {.tv_nsec = rank * 50000};
+  if (rank > 0) nanosleep(&pause, NULL);
+}
+
+/* Every rank reports many tensors and then waits for the others, as a layer with a collective in
+ * its backward pass does: the ranks behind must not need it meanwhile. */
+static void report_and_wait(struct parallel_test *test, struct toy *toy) {
+  const int rank = test->world->rank;
+  gradients_begin(toy->gradients, 0);
+  for (int64_t i = 0; i < SMALL; i++) {
+    float *place;
+    parallel_ok(test, gradients_at(&place, toy->gradients, i, 0));
+    for (int64_t j = 0; j < SMALL_COUNT; j++) place[j] += (float)(rank + 1);
+    parallel_ok(test, gradients_done(toy->gradients, i, 0));
+    be_slow(rank);
+  }
+  parallel_ok(test, comm_barrier(&toy->grid.group));
+  parallel_ok(test, gradients_finish(toy->gradients));
+}
+
+static void ranks_ahead_may_wait_elsewhere(struct parallel_test *test) {
+  static struct gradients_tensor tensors[SMALL];
+  static struct zero_tensor costs[SMALL];
+  const int size = test->world->size;
+  for (int owners = 0; owners < 2 && split_power_of_two(size); owners++) {
+    struct toy toy = {.dtype = DTYPE_F32};
+    const struct grid_options options = {size, size, 0, true};
+    parallel_ok(test, grid_init(&toy.grid, test->world, &options));
+    for (int i = 0; i < SMALL; i++) tensors[i] = (struct gradients_tensor){.count = SMALL_COUNT};
+    for (int i = 0; i < SMALL; i++) costs[i] = (struct zero_tensor){.cost = 1};
+    parallel_ok(test, arena_init(&toy.arena, "test", 1 << 22));
+    parallel_ok(test, zero_init(&toy.zero, &toy.grid, costs, SMALL, &toy.arena));
+    /* The first rank owns what comes last: it has nothing to wait for itself. */
+    for (int i = 0; i < SMALL; i++) toy.zero.owner[i] = i < SMALL / 2 ? size - 1 : 0;
+    const struct gradients_setup setup = {.grid = &toy.grid,
+                                          .zero = owners ? &toy.zero : NULL,
+                                          .tensors = tensors,
+                                          .count = SMALL,
+                                          .dtype = toy.dtype,
+                                          .in_flight = 100 * SMALL_COUNT};
+    parallel_ok(test, gradients_init(&toy.gradients, &setup, &toy.arena));
+    report_and_wait(test, &toy);
+    for (int64_t i = 0; i < SMALL; i++) {
+      if (owners && !zero_owns(&toy.zero, i)) continue;
+      const struct gradients_sum sum = gradients_sum(toy.gradients, i);
+      parallel_expect(test, ((const float *)sum.values)[7] == (float)(size * (size + 1) / 2));
+    }
+    close_toy(&toy);
+  }
+}
+
 int main(void) {
   const struct parallel_case cases[] = {
       {"R-ELA-3 canonical sums: same bits for 1, 2, 4 ranks, every group size", canonical_sums},
       {"R-ELA-3 canonical sums at the owners", canonical_sums_at_owners},
       {"fast sums agree up to rounding, 1 to 4 ranks", fast_sums},
       {"R-ELA-3 global norm: same bits for every layout", norm_has_the_same_bits},
+      {"R-MPI-4 ranks that are ahead may wait elsewhere", ranks_ahead_may_wait_elsewhere},
       {"R-NUM-1 the norm shows a NaN of one rank", norm_shows_bad_numbers},
   };
   return parallel_main(cases, (int)(sizeof cases / sizeof *cases));
