@@ -50,8 +50,8 @@ struct tokenizer_facts {
 struct tokenizer;
 
 /* Opens a tokenizer from `spec`: "byte", "t5:PATH", ..., or the path of a folder written by
- * tokenizer_save. Local. MISMATCH when the file is missing, the kind is unknown or the folder's
- * hash is another one than its model's; DAMAGED when the file is not such a model. */
+ * tokenizer_save. Local. MISMATCH when the file is missing or the kind is unknown; DAMAGED when the
+ * file is not such a model, or the folder's hash is another one than its model's. */
 enum status tokenizer_open(struct tokenizer **tokenizer, const char *spec);
 
 /* Frees. Accepts NULL. Local. */
