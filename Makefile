@@ -71,6 +71,10 @@ TOOL_SOURCES := $(wildcard tests/tools/*.c)
 TOOL_PROGRAMS := $(patsubst %.c,$(OUT)/%,$(TOOL_SOURCES))
 BENCH_PROGRAMS := $(patsubst %.c,$(OUT)/%,$(wildcard tests/bench/*.c))
 
+# $1 $2: which files, as git lists them; $3: flags of their instruction set.
+tidy = git ls-files $1 $2 | xargs -P 2 -n 8 sh -c 'clang-tidy --quiet "$$@" -- -std=c17 $(COMMON) $3 \
+  -DBUILD_ID="\"\"" -DBUILD_MODE="\"\"" $(MPI_CFLAGS)' sh
+
 # --- targets ----------------------------------------------------------------------------------
 .PHONY: all run test check fence bench soak golden format tidy deps help clean
 .DEFAULT_GOAL := all
@@ -113,7 +117,8 @@ format: ## format the code in place
 	@git ls-files '*.c' '*.h' '*.cpp' 'stages/*.inc' | xargs clang-format -i
 
 tidy: ## static analysis with clang-tidy
-	@git ls-files '*.c' | xargs -P 2 -n 8 sh -c 'clang-tidy --quiet "$$@" -- -std=c17 $(COMMON) $(MPI_CFLAGS)' sh
+	@$(call tidy,':!*_avx*.c','*.c',)
+	@$(foreach i,avx2 avx512 avx512bf16,$(call tidy,'*_$(i).c',,$(ISA_$(i)));)
 
 deps: ## install the Debian packages, or print the command that does
 	@.ci/deps
