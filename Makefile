@@ -76,7 +76,7 @@ tidy = git ls-files $1 $2 | xargs -P 2 -n 8 sh -c 'clang-tidy --quiet "$$@" -- -
   -DBUILD_ID="\"\"" -DBUILD_MODE="\"\"" $(MPI_CFLAGS)' sh
 
 # --- targets ----------------------------------------------------------------------------------
-.PHONY: all run test check fence bench soak golden format tidy deps help clean
+.PHONY: all run test check fence bench soak soak-1.7b golden format tidy deps help clean
 .DEFAULT_GOAL := all
 
 all: $(addprefix $(OUT)/,$(PROGRAMS)) ## build the programs
@@ -106,6 +106,10 @@ bench: deps ## measure the hot paths; writes build/bench/*.csv
 .PHONY: bench-programs
 bench-programs: all $(BENCH_PROGRAMS) ## build the programs and the benches
 
+soak-1.7b: deps ## train 3 steps of 1.72B parameters on this machine, kill and resume; 21 GiB of memory
+	@$(MAKE) --no-print-directory -j2 all $(OUT)/tests/tools/product_rate
+	@OUT='$(OUT)' tests/soak/train_1b7
+
 soak: deps ## hours, not minutes: kills during the main job
 	@$(MAKE) --no-print-directory -j2 all
 	@OUT='$(OUT)' tests/soak/demo_kills
@@ -127,7 +131,7 @@ clean: ## remove everything built
 	rm -rf $(BUILD)
 
 help: ## this list
-	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+	@awk -F':.*## ' '/^[a-z0-9.-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 # `make V=1` prints whole commands.
 Q := $(if $(V),,@)
