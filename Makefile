@@ -76,7 +76,7 @@ tidy = git ls-files $1 $2 | xargs -P 2 -n 8 sh -c 'clang-tidy --quiet "$$@" -- -
   -DBUILD_ID="\"\"" -DBUILD_MODE="\"\"" $(MPI_CFLAGS)' sh
 
 # --- targets ----------------------------------------------------------------------------------
-.PHONY: all run test check fence bench soak soak-1.7b golden format tidy deps help clean
+.PHONY: all run test check fence bench bench-peers soak soak-1.7b golden format tidy deps help clean
 .DEFAULT_GOAL := all
 
 all: $(addprefix $(OUT)/,$(PROGRAMS)) ## build the programs
@@ -90,7 +90,7 @@ test: deps ## unit, gradient, property, parallel, golden, stage and fault tests
 	@OUT='$(OUT)' tests/run $(if $(TESTS),$(foreach t,$(TEST_PROGRAMS) $(TEST_SCRIPTS),$(if $(findstring $(TESTS),$t),$t)),$(TEST_PROGRAMS) $(TEST_SCRIPTS))
 
 .PHONY: test-programs
-test-programs: all $(TEST_PROGRAMS) $(TOOL_PROGRAMS) ## build the programs and the tests
+test-programs: all $(TEST_PROGRAMS) $(TOOL_PROGRAMS) $(BENCH_PROGRAMS) ## build the programs, the tests and the benches
 
 check: ## the same tests under address, undefined-behaviour and leak sanitizers
 	@$(MAKE) --no-print-directory MODE=asan test
@@ -102,6 +102,10 @@ fence: ## prove that layers call and include downwards only, and measure functio
 bench: deps ## measure the hot paths; writes build/bench/*.csv
 	@$(MAKE) --no-print-directory MODE=fast bench-programs
 	@OUT='$(OUT)' BUILD='$(BUILD)' tests/bench/run
+
+bench-peers: deps ## race other implementations with ours; writes build/bench/peers.csv (needs PyPI)
+	@$(MAKE) --no-print-directory MODE=fast bench-programs
+	@OUT='$(OUT)' BUILD='$(BUILD)' tests/bench/peers/run
 
 .PHONY: bench-programs
 bench-programs: all $(BENCH_PROGRAMS) ## build the programs and the benches

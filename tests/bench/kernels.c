@@ -3,6 +3,7 @@
  * Figures for 8 sequences of 1024 tokens, width 768, 12 heads. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "pipeline/base/random.h"
 #include "stages/model/kernels/kernels.h"
@@ -204,7 +205,14 @@ static void bench_memory(struct bench *b) {
   }
 }
 
-int main(void) {
+/* All, or what the first word names: "products" or "attention" (and what it is compared with). */
+static void run(struct bench *b, const char *only) {
+  const double rate = bench_products(b);
+  if (!only || strcmp(only, "attention") == 0) bench_attention(b, rate);
+  if (!only) bench_memory(b);
+}
+
+int main(int count, char **words) {
   struct bench b = {0};
   if (kernels_open(&b.k, "cpu", kernels_best_element()) != STATUS_OK) return EXIT_FAILURE;
   b.x = make_elements(&b.k, ROWS * WIDTH);
@@ -214,8 +222,7 @@ int main(void) {
   b.sums = calloc(ROWS * HEADS, sizeof(float));
   b.weight_gradient = calloc(2 * HIDDEN * WIDTH, sizeof(float));
   bench_head();
-  bench_attention(&b, bench_products(&b));
-  bench_memory(&b);
+  run(&b, count > 1 ? words[1] : NULL);
   free(b.x), free(b.y), free(b.z), free(b.wide), free(b.sums), free(b.weight_gradient);
   return EXIT_SUCCESS;
 }

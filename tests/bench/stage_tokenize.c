@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "monitoring/log.h"
 #include "monitoring/timer.h"
 #include "pipeline/artefact/manifest.h"
 #include "pipeline/base/file.h"
@@ -43,18 +42,15 @@ static enum status make_input(struct bench *bench) {
 static double stage_seconds(struct bench *bench, struct comm *comm) {
   const struct recipe_node node = {.name = "tokens", .kind = KIND_TOKENIZE};
   struct manifest manifest = {0};
-  struct log log;
   char folder[PATH + 16];
   snprintf(folder, sizeof folder, "%s/%d", bench->folder, comm->size);
   if (comm->rank == 0 && (file_remove(folder) || file_make_folder(folder))) exit(EXIT_FAILURE);
-  log_open(&log, NULL, NULL, false);
   struct stage stage = {.node = &node,
                         .options = &bench->options,
                         .comm = comm,
                         .run_folder = bench->folder,
                         .folder = folder,
-                        .manifest = &manifest,
-                        .log = &log};
+                        .manifest = &manifest};
   if (comm_barrier(comm) != STATUS_OK) exit(EXIT_FAILURE);
   const double begun = timer_now();
   if (tokenize_stage(&stage) != STATUS_OK) exit(EXIT_FAILURE);
