@@ -1,7 +1,7 @@
 /* Letters: V vocabulary, d width, f inner width, c condition width, E latent width, L layers. */
 #include "pipeline/driver/network_size.h"
 
-enum { SINUSOIDS = 256, CONTROL_TOKENS = 4 };
+enum { SINUSOIDS = 256, CONTROL_TOKENS = 4, BALANCE_WIDTH = 32 };
 
 const char *network_part_name(enum network_part part) {
   static const char *const names[] = {"tables", "layers", "rest"};
@@ -27,6 +27,14 @@ static void add_scalar_embedder(struct network_count *rest, int64_t width) {
   rest->vectors += 2 * width;
 }
 
+/* The learned weight of losses: two embedders and a row. */
+static void add_balance(struct network_count *rest) {
+  add_scalar_embedder(rest, BALANCE_WIDTH);
+  add_scalar_embedder(rest, BALANCE_WIDTH);
+  rest->others += BALANCE_WIDTH;
+  rest->vectors++;
+}
+
 static void count_cfm(struct network_size *size, const struct recipe_node *node, int64_t V) {
   const struct options *o = &node->options;
   const int64_t d = o->width, c = o->cfm_condition;
@@ -38,6 +46,7 @@ static void count_cfm(struct network_size *size, const struct recipe_node *node,
   *rest = (struct network_count){.matrices = d * d + 2 * d * c, .vectors = 3 * d};
   add_scalar_embedder(rest, c);
   add_scalar_embedder(rest, c);
+  if (o->cfm_weight_learned) add_balance(rest);
   size->derived = d * d;
   size->largest = size->head = V * d;
 }

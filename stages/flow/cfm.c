@@ -30,6 +30,7 @@ static void declare(const struct flow *flow, struct cfm_model *model, struct par
                                                            .recompute = options->recompute});
   model->output =
       params_add_table(params, vocab->size, options->width, PARAM_NORMAL, 0.02, "head.weight");
+  if (options->cfm_weight_learned) cfm_balance_declare(&model->balance, params);
   param_slice(model->table, vocab->rows.begin, vocab->rows.end - vocab->rows.begin);
   param_slice(model->output, vocab->rows.begin, vocab->rows.end - vocab->rows.begin);
 }
@@ -72,18 +73,6 @@ struct value *cfm_hidden(struct tape *tape, const struct cfm_model *model, struc
   return cfm_transformer_forward(tape, &model->network, state, from, to, batch, positions);
 }
 
-void cfm_adapt(const struct flow *flow, float *weight, const double *distance, int64_t count) {
-  const double power = flow->options->cfm_weight_power;
-  for (int64_t i = 0; power > 0 && i < count; i++)
-    if (weight[i] > 0)
-      weight[i] *= (float)pow(distance[i] + flow->options->cfm_weight_constant, -power);
-}
-
-static void scale_weights(float *weight, double total, int64_t count) {
-  const float factor = total > 0 ? (float)(1 / total) : 0;
-  for (int64_t i = 0; i < count; i++) weight[i] *= factor;
-}
-
 /* Cross-entropy of the rows on the diagonal. */
 static void diagonal_loss(struct flow *flow, struct tape *tape, const struct flow_batch *batch,
                           const struct cfm_draw *draw, struct value *hidden, double total,
@@ -107,8 +96,15 @@ static void diagonal_loss(struct flow *flow, struct tape *tape, const struct flo
     /* ||q - e_c||^2 */
     result.square_sum[i] += 1 - 2 * exp(result.target_logit[i] - result.log_sum_exp[i]);
   }
-  cfm_adapt(flow, draw->weight, result.square_sum, n);
-  scale_weights(draw->weight, total, n);
+  cfm_weigh(flow, tape,
+            &(struct cfm_weighing){.weight = draw->weight,
+                                   .distance = result.square_sum,
+                                   .loss = result.loss,
+                                   .from = draw->from,
+                                   .to = draw->from,
+                                   .rows = batch->count,
+                                   .positions = batch->positions,
+                                   .total = total});
 }
 
 static enum status loss(struct flow *flow, struct tape *tape, const struct flow_batch *batch,

@@ -92,17 +92,24 @@ static void run_teacher(struct flow *flow, struct tape *tape, const struct flow_
   teacher->omega = jumps->omega;
 }
 
-/* Sums the loss and makes the weights adaptive. */
-static void settle(const struct flow *flow, struct jumps *jumps,
-                   const struct head_distill_result *result, int64_t n, double total,
+/* Sums the loss and makes the weights adaptive; a learned weight is one of the start alone. */
+static void settle(const struct flow *flow, struct tape *tape, const struct jumps *jumps,
+                   const struct head_distill_result *result, int64_t positions, double total,
                    struct flow_losses *losses) {
-  for (int64_t i = 0; i < n; i++) {
+  for (int64_t i = 0; i < jumps->count * positions; i++) {
     if (jumps->weight[i] <= 0) continue;
     losses->sum[PART_DISTILL] += result->loss[i];
     losses->weight[PART_DISTILL] += 1;
   }
-  cfm_adapt(flow, jumps->weight, result->distance, n);
-  for (int64_t i = 0; i < n; i++) jumps->weight[i] *= total > 0 ? (float)(1 / total) : 0;
+  cfm_weigh(flow, tape,
+            &(struct cfm_weighing){.weight = jumps->weight,
+                                   .distance = result->distance,
+                                   .loss = result->loss,
+                                   .from = jumps->from,
+                                   .to = jumps->from,
+                                   .rows = jumps->count,
+                                   .positions = positions,
+                                   .total = total});
 }
 
 enum status cfm_distill_loss(struct flow *flow, struct tape *tape, const struct flow_batch *batch,
@@ -123,6 +130,6 @@ enum status cfm_distill_loss(struct flow *flow, struct tape *tape, const struct 
       tape, &result, combine_pick_rows(tape, hidden, jumps.index, n),
       &(struct head){.vocab = flow->vocab, .w = cfm->model.output, .weight = jumps.weight},
       &teacher);
-  settle(flow, &jumps, &result, n, total, losses);
+  settle(flow, tape, &jumps, &result, batch->positions, total, losses);
   return tape->status;
 }

@@ -22,6 +22,13 @@ static bool draw_jump(const struct flow *flow, const struct flow_batch *batch, i
   return flow->distill && uniform(flow, batch, row, DRAW_JUMP) < flow->distill->distill_share;
 }
 
+/* A draw within the row's part of [0, 1], which the rows of the set divide evenly. */
+static double stratified(const struct flow *flow, const struct flow_batch *batch, int64_t row,
+                         enum row_draw which) {
+  const double within = uniform(flow, batch, row, which);
+  return ((double)batch->strata[row] + within) / (double)batch->stratum_count;
+}
+
 /* A pair of times off the diagonal: a gap, then a start that leaves room for it; some rows take the
  * whole way from noise to data. */
 static void draw_pair(const struct flow *flow, const struct flow_batch *batch, int64_t row,
@@ -29,7 +36,7 @@ static void draw_pair(const struct flow *flow, const struct flow_batch *batch, i
   pair[0] = 0;
   pair[1] = 1;
   if (uniform(flow, batch, row, DRAW_WHOLE) < flow->distill->distill_whole_share) return;
-  const double gap = uniform(flow, batch, row, DRAW_GAP);
+  const double gap = stratified(flow, batch, row, DRAW_GAP);
   pair[0] = (1 - gap) * uniform(flow, batch, row, DRAW_TIME);
   pair[1] = pair[0] + gap;
 }
@@ -41,8 +48,7 @@ static void draw_times(const struct flow *flow, const struct flow_batch *batch, 
   if (drawn->jump) {
     draw_pair(flow, batch, row, pair);
   } else {
-    const double within = uniform(flow, batch, row, DRAW_TIME);
-    pair[0] = pair[1] = ((double)batch->strata[row] + within) / (double)batch->stratum_count;
+    pair[0] = pair[1] = stratified(flow, batch, row, DRAW_TIME);
   }
   drawn->from = cfm_schedule_alpha(&cfm->schedule, pair[0]);
   drawn->to = cfm_schedule_alpha(&cfm->schedule, pair[1]);

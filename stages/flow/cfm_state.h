@@ -18,11 +18,18 @@
 
 enum { CFM_TILE_ROWS = 512 };
 
+/* The learned weight of losses, a small network of both times (cfm_weight.c). */
+struct cfm_balance {
+  struct scalar_embedder from, span;
+  struct param *out, *bias;
+};
+
 /* One network with its tables. */
 struct cfm_model {
   struct cfm_transformer network;
-  struct param *table;  /* [V, d] input table E, sliced */
-  struct param *output; /* [V, width] rows of the output head, sliced */
+  struct param *table;        /* [V, d] input table E, sliced */
+  struct param *output;       /* [V, width] rows of the output head, sliced */
+  struct cfm_balance balance; /* declared where losses have a learned weight */
 };
 
 /* The covariance of the noise (cfm_noise.c). */
@@ -80,9 +87,25 @@ struct value *cfm_noisy(const struct flow *flow, struct tape *tape, const struct
 struct value *cfm_hidden(struct tape *tape, const struct cfm_model *model, struct value *y,
                          const double *from, const double *to, int64_t batch, int64_t positions);
 
-/* In place: weight[i] *= (||q - p||^2 + c)^-r, the adaptive weight, from that squared distance.
- * Local. */
-void cfm_adapt(const struct flow *flow, float *weight, const double *distance, int64_t count);
+/* What cfm_weigh makes weights from, for rows * positions tokens. */
+struct cfm_weighing {
+  float *weight;           /* 1 where the loss covers the token, else 0; overwritten */
+  const double *distance;  /* ||q - p||^2 of student and target */
+  const double *loss;      /* borrowed until backward */
+  const double *from, *to; /* [rows] times of the learned weight */
+  int64_t rows, positions;
+  double total; /* normaliser of this part of the objective */
+};
+
+/* Declares balance.{s_embedder,span_embedder,out}, which start at a weight of 1. Local. */
+void cfm_balance_declare(struct cfm_balance *balance, struct params *params);
+
+/* Makes weight[i] what the loss of token i counts in the objective: the adaptive weight (||q -
+ * p||^2
+ * + c)^-r, divided by its mean over the tokens of the batch and limited, as options say, over the
+ * total; with a learned weight, times exp(-u), u a function of the row's times, and adds u to the
+ * objective. Local. */
+void cfm_weigh(const struct flow *flow, struct tape *tape, const struct cfm_weighing *of);
 
 /* The distillation part of the objective: rows off the diagonal against a two-step teacher.
  * Collective over the vocabulary group. */

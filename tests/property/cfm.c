@@ -63,6 +63,26 @@ static void times_are_stratified_over_the_set(void **state) {
   tiny_flow_close(&tiny);
 }
 
+/* So are the lengths of jumps. */
+static void jumps_are_stratified_over_the_set(void **state) {
+  (void)state;
+  struct tiny_flow tiny;
+  struct options distill;
+  options_defaults(&distill);
+  distill.distill_share = 1;
+  distill.distill_whole_share = 0;
+  tiny_flow_options(&tiny);
+  tiny.options.cfm_lambda = 0;
+  tiny_flow_open(&tiny, &flow_cfm);
+  tiny.flow.distill = &distill;
+  for (int64_t row = 0; row < TINY_ROWS; row++) {
+    const struct cfm_row drawn = cfm_draw_row(&tiny.flow, &tiny.batch, row);
+    assert_true((int64_t)((drawn.to - drawn.from) * TINY_ROWS) == row);
+    assert_true(drawn.jump && drawn.from >= 0 && drawn.to <= 1);
+  }
+  tiny_flow_close(&tiny);
+}
+
 static void validation_has_noise_of_its_own(void **state) {
   (void)state;
   struct tiny_flow tiny;
@@ -84,6 +104,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(row_does_not_depend_on_its_batch),
                                      cmocka_unit_test(text_does_not_depend_on_its_batch),
                                      cmocka_unit_test(times_are_stratified_over_the_set),
+                                     cmocka_unit_test(jumps_are_stratified_over_the_set),
                                      cmocka_unit_test(validation_has_noise_of_its_own)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

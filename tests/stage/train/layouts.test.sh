@@ -20,7 +20,8 @@ node ar "2.1 4.1 4.2" "run: pretrain, method: ar, from: tokens"
 node muon "4.2" "run: pretrain, method: ar, from: tokens, optimizer: muon, weight_decay: 0.1,
   moments: bf16"
 node cfm "2.1 4.2" "run: pretrain, method: cfm, from: tokens"
-node lean "2.2 4.1" "run: pretrain, method: cfm, from: tokens, moments: bf16, gradients: bf16, recompute: true"
+node lean "2.2 4.1" "run: pretrain, method: cfm, from: tokens, moments: bf16, gradients: bf16, recompute: true,
+  cfm_weight_normalise: true, cfm_weight_learned: true"
 node codes "4.2" "run: autoencode, from: tokens"
 node dist "4.2" "run: distill, from: cfm11"
 node elf "2.1 4.2" "run: pretrain, method: elf, from: [tokens, latents], optimizer: muon"

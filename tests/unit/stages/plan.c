@@ -23,7 +23,8 @@ static const char RECIPE[] =
     "  cfm: {run: pretrain, method: cfm, from: tokens, width: 192, depth: 2, heads: 3,\n"
     "        cfm_condition: 40, moments: bf16, gradients: bf16, ema: 0}\n"
     "  lean: {run: pretrain, method: cfm, from: tokens, width: 128, depth: 6, heads: 2,\n"
-    "         feedforward: 384, recompute: true, moments: bf16}\n"
+    "         feedforward: 384, recompute: true, moments: bf16,\n"
+    "         cfm_weight_learned: true}\n"
     "  ar: {run: pretrain, method: ar, from: tokens, width: 160, depth: 4, heads: 2}\n"
     "  codes: {run: autoencode, from: tokens, width: 96, depth: 2, heads: 2}\n";
 

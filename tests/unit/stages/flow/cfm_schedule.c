@@ -46,8 +46,8 @@ static void table_follows_gamma(void **state) {
 
 static void alpha_rises_from_0_to_1(void **state) {
   (void)state;
-  const double lambdas[] = {0, .5, .75, 1};
-  for (int l = 0; l < 4; l++) {
+  const double lambdas[] = {0, .5, .75, .9, 1};
+  for (int l = 0; l < 5; l++) {
     struct cfm_schedule schedule;
     cfm_schedule_init(&schedule, 4096, lambdas[l], l % 2 ? 0.125 : 1);
     assert_true(cfm_schedule_alpha(&schedule, 0) == 0);
