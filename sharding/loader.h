@@ -17,7 +17,8 @@
 
 enum { LOADER_FIELDS = 8, LOADER_WAITS = 1024, LOADER_DEPTH = 2 };
 
-/* One array of a batch. Rows shorter than `elements` are filled with `pad`; longer ones are cut. */
+/* One array of a batch; a field without a column stays NULL. Rows shorter than `elements` are
+ * filled with `pad`; longer ones are cut. */
 struct loader_field {
   const struct store_column *column; /* borrowed */
   enum dtype dtype;                  /* DTYPE_I32, DTYPE_F32 or DTYPE_BF16 */

@@ -23,6 +23,7 @@ enum status loader_fill_init(struct loader_fill *fill, const struct loader_optio
   CHECK(options->field_count <= LOADER_FIELDS, STATUS_INTERNAL, "more than %d fields",
         LOADER_FIELDS);
   for (int64_t i = 0; i < options->field_count; i++) {
+    if (!options->fields[i].column) continue;
     TRY(check_field(&options->fields[i]));
     if (options->fields[i].column->width > longest) longest = options->fields[i].column->width;
   }
@@ -43,6 +44,7 @@ enum status loader_fill_allocate(struct loader_batch *batch, const struct loader
   CHECK(batch->samples, STATUS_ENVIRONMENT, "out of memory: a batch");
   for (int64_t i = 0; i < options->field_count; i++) {
     const struct loader_field *field = &options->fields[i];
+    if (!field->column) continue;
     batch->fields[i] = calloc(slots, (size_t)field->elements * dtype_bytes(field->dtype));
     batch->lengths[i] = calloc(slots, sizeof *batch->lengths[i]);
     CHECK(batch->fields[i] && batch->lengths[i], STATUS_ENVIRONMENT,
@@ -100,7 +102,7 @@ enum status loader_fill_step(struct loader_fill *fill, struct loader_batch *batc
   for (int64_t f = 0; f < options->field_count; f++) {
     const struct loader_field *field = &options->fields[f];
     const size_t bytes = (size_t)field->elements * dtype_bytes(field->dtype);
-    for (int64_t i = 0; i < options->slots; i++)
+    for (int64_t i = 0; field->column && i < options->slots; i++)
       TRY(fill_slot(fill, field, (unsigned char *)batch->fields[f] + (size_t)i * bytes,
                     batch->samples[i].row, &batch->lengths[f][i]));
   }

@@ -55,6 +55,22 @@ static enum status check_guidance(struct subject s) {
   return STATUS_OK;
 }
 
+/* A pair comes from two files line by line, from two keys, or from a package's description. */
+static enum status check_pairs(struct subject s) {
+  if (!reads(s, OPTION_long_pairs)) return STATUS_OK;
+  const enum boundary_choice boundary = s.options->boundary;
+  CHECK(boundary == BOUNDARY_LINE || boundary == BOUNDARY_KEY || boundary == BOUNDARY_PACKAGE,
+        STATUS_MISMATCH,
+        "%s: node '%s': packing: pairs needs boundary: line (with target), key (with target_key) "
+        "or package",
+        s.where, s.node);
+  CHECK(s.options->source_length < s.options->sequence_length, STATUS_MISMATCH,
+        "%s: node '%s': source_length (%lld) leaves no room for a target in sequence_length (%lld)",
+        s.where, s.node, (long long)s.options->source_length,
+        (long long)s.options->sequence_length);
+  return STATUS_OK;
+}
+
 enum status options_check(const struct options *options, enum kind kind, const char *node,
                           const char *where) {
   const struct subject subject = {options, kind, node, where};
@@ -63,5 +79,6 @@ enum status options_check(const struct options *options, enum kind kind, const c
   TRY(check_heads(subject));
   TRY(check_encoder_heads(subject));
   TRY(check_guidance(subject));
+  TRY(check_pairs(subject));
   return STATUS_OK;
 }

@@ -29,6 +29,8 @@ struct flow_batch {
   int64_t count, positions;
   const int32_t *tokens;   /* [count, positions] */
   const int32_t *lengths;  /* [count] valid positions of each row, the rest is padding */
+  const int32_t *sources;  /* [count] positions of each row's source, before its target; NULL: the
+                              rows are not pairs */
   const float *embeddings; /* [count, positions, width of the embed stage], or NULL */
   const int64_t *samples;  /* [count] global sample index: the key of all noise of the row */
   const int64_t *strata;   /* [count] place of the row in the set over which times are stratified */

@@ -6,16 +6,29 @@
 #include <stdint.h>
 
 #include "pipeline/base/error.h"
+#include "pipeline/base/hash.h"
 
 /* The largest document; what is larger is refused (choose another boundary), so that the memory of
  * a reader is bounded. */
 enum { DOCUMENT_BYTES = 256 << 20 };
 
-/* Takes one document, never an empty one. The bytes are borrowed until it returns. A status other
- * than OK ends the reading and is passed on. */
+/* A source and the target that belongs to it. */
+struct document_pair {
+  const char *source, *target;
+  size_t source_count, target_count;
+};
+
+/* Equal for equal pairs; `low` is a function of the source alone, so that all targets of a source
+ * fall on the same side of the held-out split. Local. */
+struct hash128 document_pair_hash(const struct document_pair *pair);
+
+/* Takes one document, never an empty one; or, where `add_pair` is set, one pair, neither side
+ * empty. The bytes are borrowed until it returns. A status other than OK ends the reading and is
+ * passed on. */
 struct document_sink {
   enum status (*add)(void *state, const char *bytes, size_t count);
   void *state;
+  enum status (*add_pair)(void *state, const struct document_pair *pair);
 };
 
 #endif

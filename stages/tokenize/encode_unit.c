@@ -48,23 +48,29 @@ static enum status check_round_trip(struct state *state, const int32_t *ids, siz
   return STATUS_OK;
 }
 
-static enum status add_document(void *context, const char *bytes, size_t count) {
-  struct state *state = context;
+/* Encodes one text of a document, counts it, and now and then decodes it again. */
+static enum status encode(struct state *state, const char *bytes, size_t count, bool check) {
   struct part *part = &state->part;
   const size_t before = part->tokens.count;
   TRY(tokenizer_encode(state->work->tokenizer, &part->tokens, bytes, count));
-  const struct part_document document = {.hash = hash_bytes128(bytes, count),
-                                         .tokens = (int64_t)(part->tokens.count - before),
-                                         .bytes = (int64_t)count};
   const int64_t invalid = count_invalid(bytes, count);
-  part->tally.documents++;
-  part->tally.bytes += document.bytes;
-  part->tally.tokens += document.tokens;
+  part->tally.bytes += (int64_t)count;
+  part->tally.tokens += (int64_t)(part->tokens.count - before);
   part->tally.invalid_bytes += invalid;
   part->tally.invalid_documents += invalid > 0;
-  if (document.hash.low % ROUND_TRIP_SHARE == 0)
-    TRY(check_round_trip(state, part->tokens.ids + before, part->tokens.count - before, bytes,
-                         count));
+  if (!check) return STATUS_OK;
+  return check_round_trip(state, part->tokens.ids + before, part->tokens.count - before, bytes,
+                          count);
+}
+
+static bool is_checked(struct hash128 hash) {
+  return hash.low % ROUND_TRIP_SHARE == 0;
+}
+
+/* Ends a document; a part that has become large is written. */
+static enum status end_document(struct state *state, struct part_document document) {
+  struct part *part = &state->part;
+  part->tally.documents++;
   TRY(part_add(part, document));
   if (part->tokens.count < PART_TOKENS) return STATUS_OK;
   TRY(part_write(part, state->work->folder));
@@ -73,16 +79,48 @@ static enum status add_document(void *context, const char *bytes, size_t count) 
   return STATUS_OK;
 }
 
+static enum status add_document(void *context, const char *bytes, size_t count) {
+  struct state *state = context;
+  const struct hash128 hash = hash_bytes128(bytes, count);
+  const size_t before = state->part.tokens.count;
+  TRY(encode(state, bytes, count, is_checked(hash)));
+  return end_document(state,
+                      (struct part_document){.hash = hash,
+                                             .tokens = (int64_t)(state->part.tokens.count - before),
+                                             .bytes = (int64_t)count});
+}
+
+/* Source and target are encoded by themselves: no token spans both. */
+static enum status add_pair(void *context, const struct document_pair *pair) {
+  struct state *state = context;
+  const struct hash128 hash = document_pair_hash(pair);
+  const size_t before = state->part.tokens.count;
+  TRY(encode(state, pair->source, pair->source_count, is_checked(hash)));
+  const size_t middle = state->part.tokens.count;
+  TRY(encode(state, pair->target, pair->target_count, is_checked(hash)));
+  return end_document(
+      state, (struct part_document){.hash = hash,
+                                    .tokens = (int64_t)(state->part.tokens.count - before),
+                                    .source = (int64_t)(middle - before),
+                                    .bytes = (int64_t)(pair->source_count + pair->target_count)});
+}
+
+static uint64_t hash_files(const struct input_file *files, size_t count, uint64_t hash) {
+  for (size_t i = 0; i < count; i++)
+    hash = hash_bytes_seeded(files[i].path, strlen(files[i].path), hash ^ files[i].bytes);
+  return hash;
+}
+
 struct hash128 encode_unit_key(const struct inputs *inputs, const struct options *options,
                                const struct tokenizer *tokenizer) {
   const struct tokenizer_facts *facts = tokenizer_facts_of(tokenizer);
   const uint64_t boundary =
       hash_bytes_seeded(options->text_key, strlen(options->text_key), (uint64_t)options->boundary);
   uint64_t files = hash_bytes_seeded(options->entries, strlen(options->entries), boundary);
-  for (size_t i = 0; i < inputs->file_count; i++) {
-    const struct input_file *file = &inputs->files[i];
-    files = hash_bytes_seeded(file->path, strlen(file->path), files ^ file->bytes);
-  }
+  if (options->packing == PACKING_PAIRS)
+    files = hash_bytes_seeded(options->target_key, strlen(options->target_key), ~files);
+  files = hash_files(inputs->files, inputs->file_count, files);
+  if (inputs->targets) files = hash_files(inputs->targets, inputs->file_count, files);
   files = hash_bytes_seeded(&inputs->unit_count, sizeof inputs->unit_count, files);
   return (struct hash128){.low = facts->hash.low ^ files, .high = facts->hash.high};
 }
@@ -97,10 +135,9 @@ int64_t encode_unit_parts(const struct encode_unit *work, int64_t unit, bool tho
 
 enum status encode_unit_run(const struct encode_unit *work, int64_t unit) {
   struct state state = {.work = work, .part = {.key = work->key, .unit = unit}};
-  struct splitter splitter = {.boundary = work->options->boundary,
-                              .text_key = work->options->text_key,
-                              .entries = work->options->entries,
-                              .sink = {add_document, &state}};
+  const bool pairs = work->options->packing == PACKING_PAIRS;
+  struct splitter splitter = splitter_for(
+      work->options, (struct document_sink){add_document, &state, pairs ? add_pair : NULL});
   enum status status = inputs_read(work->inputs, &work->inputs->units[unit], &splitter);
   state.part.tally.empty = (int64_t)splitter.empty;
   state.part.tally.archive_warnings = (int64_t)splitter.warnings;

@@ -7,7 +7,7 @@
 
 struct encode_unit {
   const struct inputs *inputs;   /* borrowed */
-  const struct options *options; /* boundary and text_key; borrowed */
+  const struct options *options; /* what documents are; borrowed */
   struct tokenizer *tokenizer;   /* borrowed */
   const char *folder;            /* of the node, with its folder parts; borrowed */
   struct hash128 key;            /* of the parts */

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "stages/tokenize/archive.h"
+#include "stages/tokenize/paired_files.h"
 #include "stages/tokenize/plain.h"
 
 /* Makes room for one more element of a growing list. */
@@ -96,16 +97,48 @@ static enum status divide(struct inputs *inputs, size_t index, bool divides, uin
   return STATUS_OK;
 }
 
-static enum status make_list(struct inputs *inputs, const struct inputs_request *request) {
-  const struct option_texts *paths = request->paths;
-  for (size_t i = 0; i < paths->count; i++)
-    TRY(add_path(inputs, paths->values[i], request->entries));
+static enum status list_files(struct inputs *inputs, const struct option_texts *paths,
+                              const char *entries) {
+  for (size_t i = 0; i < paths->count; i++) TRY(add_path(inputs, paths->values[i], entries));
   CHECK(inputs->file_count, STATUS_MISMATCH, "the input '%s' holds no files%s%s",
-        paths->count ? paths->values[0] : "", request->entries && *request->entries ? " like " : "",
-        request->entries ? request->entries : "");
-  for (size_t i = 0; i < inputs->file_count; i++)
-    TRY(divide(inputs, i, boundary_divides(request->boundary), request->unit_bytes));
+        paths->count ? paths->values[0] : "", entries && *entries ? " like " : "",
+        entries ? entries : "");
   return STATUS_OK;
+}
+
+/* The files that answer those already listed. */
+static enum status list_targets(struct inputs *inputs, const struct inputs_request *request) {
+  struct inputs targets = {0};
+  enum status status = list_files(&targets, request->targets, request->entries);
+  if (status == STATUS_OK && targets.file_count != inputs->file_count)
+    status = error_raise(STATUS_MISMATCH, __FILE__, __LINE__, __func__,
+                         "`input` holds %zu files and `target` %zu; line by line they must answer "
+                         "each other",
+                         inputs->file_count, targets.file_count);
+  if (status == STATUS_OK) {
+    inputs->targets = targets.files;
+    targets = (struct inputs){0};
+  }
+  inputs_free(&targets);
+  return status;
+}
+
+static enum status make_list(struct inputs *inputs, const struct inputs_request *request) {
+  const bool divides = boundary_divides(request->boundary) && !request->targets;
+  TRY(list_files(inputs, request->paths, request->entries));
+  if (request->targets) TRY(list_targets(inputs, request));
+  for (size_t i = 0; i < inputs->file_count; i++)
+    TRY(divide(inputs, i, divides, request->unit_bytes));
+  return STATUS_OK;
+}
+
+struct inputs_request inputs_request_of(const struct options *options) {
+  const bool pairs = options->packing == PACKING_PAIRS && options->boundary == BOUNDARY_LINE;
+  return (struct inputs_request){.paths = &options->input,
+                                 .targets = pairs ? &options->target : NULL,
+                                 .entries = options->entries,
+                                 .boundary = options->boundary,
+                                 .unit_bytes = UNIT_BYTES};
 }
 
 enum status inputs_list(struct inputs *inputs, const struct inputs_request *request) {
@@ -119,13 +152,18 @@ enum status inputs_list(struct inputs *inputs, const struct inputs_request *requ
 enum status inputs_read(const struct inputs *inputs, const struct unit *unit,
                         struct splitter *splitter) {
   const struct input_file *file = &inputs->files[unit->file];
+  if (inputs->targets) return paired_files_read(file, &inputs->targets[unit->file], splitter);
   if (file->packed) return archive_read(file->path, splitter);
   return plain_read(file->path, unit->begin, unit->end, splitter);
 }
 
 void inputs_free(struct inputs *inputs) {
-  for (size_t i = 0; i < inputs->file_count; i++) free(inputs->files[i].path);
+  for (size_t i = 0; i < inputs->file_count; i++) {
+    free(inputs->files[i].path);
+    if (inputs->targets) free(inputs->targets[i].path);
+  }
   free(inputs->files);
+  free(inputs->targets);
   free(inputs->units);
   *inputs = (struct inputs){0};
 }

@@ -25,23 +25,28 @@ struct input_file {
 };
 
 struct unit {
-  size_t file;
-  uint64_t begin, end; /* documents that begin in [begin, end); all of a packed file */
+  size_t file;         /* and, for pairs by line, the target of the same number */
+  uint64_t begin, end; /* documents that begin in [begin, end); all of a packed file or a pair */
 };
 
 struct inputs {
-  struct input_file *files; /* owned */
+  struct input_file *files;   /* owned */
+  struct input_file *targets; /* owned; as many as files, whose lines they answer; NULL: none */
   size_t file_count, file_capacity;
   struct unit *units; /* owned */
   size_t unit_count, unit_capacity;
 };
 
 struct inputs_request {
-  const struct option_texts *paths; /* borrowed */
-  const char *entries;              /* shell pattern of the files to take from folders; NULL: all */
+  const struct option_texts *paths;   /* borrowed */
+  const struct option_texts *targets; /* of pairs by line, borrowed; NULL: none */
+  const char *entries; /* shell pattern of the files to take from folders; NULL: all */
   enum boundary_choice boundary;
   uint64_t unit_bytes;
 };
+
+/* The request that a node's options make. Borrows from them. Local. */
+struct inputs_request inputs_request_of(const struct options *options);
 
 /* Lists files and units. Local. MISMATCH for a path that does not exist or a folder without files,
  * DAMAGED for a file that is neither text nor a known archive. On failure there is nothing to

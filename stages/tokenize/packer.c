@@ -1,7 +1,16 @@
 #include "stages/tokenize/packer.h"
 
-#include <stdbool.h>
 #include <string.h>
+
+struct packer packer_for(const struct options *options, const struct tokenizer_facts *facts) {
+  return (struct packer){.packing = options->packing,
+                         .length = options->sequence_length,
+                         .bos = facts->bos,
+                         .eos = facts->eos,
+                         .source_length = options->source_length ? options->source_length
+                                                                 : options->sequence_length / 2,
+                         .drops = options->long_pairs == LONG_PAIRS_DROP};
+}
 
 static enum status give(struct packer *packer, bool real) {
   const int64_t count = packer->filled;
@@ -56,6 +65,30 @@ enum status packer_add(struct packer *packer, const int32_t *ids, int64_t count)
   if (!count) return STATUS_OK;
   if (packer->packing == PACKING_WRAPPED) return add_wrapped(packer, ids, count, real);
   return add_paragraph(packer, ids, count, real);
+}
+
+static int64_t least(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
+
+enum status packer_add_pair(struct packer *packer, const int32_t *ids, int64_t source,
+                            int64_t target) {
+  const int64_t kept = least(source, packer->source_length);
+  const int64_t room = least(target, packer->length - kept);
+  const bool cut = kept < source || room < target;
+  if (!source || !target || (cut && packer->drops)) {
+    packer->left_out++;
+    return STATUS_OK;
+  }
+  packer->cut += cut;
+  packer->source = kept;
+  packer->filled = kept + room;
+  packer->stream += kept + room;
+  if (ids) {
+    memcpy(packer->row, ids, (size_t)kept * sizeof *ids);
+    memcpy(packer->row + kept, ids + source, (size_t)room * sizeof *ids);
+  }
+  return give(packer, ids != NULL);
 }
 
 enum status packer_break(struct packer *packer) {

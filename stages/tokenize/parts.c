@@ -16,7 +16,7 @@ struct header {
   uint64_t header_hash; /* of all before it */
 };
 
-static const uint64_t magic = 0x315452504c52494dull; /* "MIRLPRT1" as bytes */
+static const uint64_t magic = 0x325452504c52494dull; /* "MIRLPRT2" as bytes */
 
 static enum status name_part(char path[PATH_MAX], const struct part *part, const char *folder) {
   const int length = snprintf(path, PATH_MAX, "%s/parts/%08lld-%04lld", folder,

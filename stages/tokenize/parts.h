@@ -20,6 +20,7 @@ enum { PART_TOKENS = 4 << 20 }; /* a part is ended when it holds as many */
 struct part_document {
   struct hash128 hash; /* of its bytes */
   int64_t tokens;
+  int64_t source; /* of them, those of a pair's source, which come first; 0: no pair */
   int64_t bytes;
 };
 

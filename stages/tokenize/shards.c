@@ -6,25 +6,28 @@
 
 static const char *const side_names[CORPUS_SIDES] = {"train", "held_out"};
 
-static struct packer new_packer(const struct shards *shards) {
-  return (struct packer){.packing = shards->options->packing,
-                         .length = shards->options->sequence_length,
-                         .bos = shards->facts->bos,
-                         .eos = shards->facts->eos};
+enum status shards_pack(struct packer *packer, const struct corpus_document *document) {
+  const int64_t tokens = document->about->tokens, source = document->about->source;
+  if (packer->packing == PACKING_PAIRS)
+    return packer_add_pair(packer, document->ids, source, tokens - source);
+  return packer_add(packer, document->ids, tokens);
 }
 
 /* before[index + 1] of both sides = what part `index` adds to rows or stream. */
 static enum status measure_part(struct shards *shards, struct corpus_piece *piece, int64_t index) {
-  struct packer packers[CORPUS_SIDES] = {new_packer(shards), new_packer(shards)};
+  const struct packer packer = packer_for(shards->options, shards->facts);
+  struct packer packers[CORPUS_SIDES] = {packer, packer};
   struct corpus_document document;
   TRY(corpus_load(shards->corpus, piece, index, false));
   for (int64_t place = 0; place < part_count(&piece->part); place++)
     if (corpus_document(&document, shards->corpus, piece, place))
-      TRY(packer_add(&packers[document.side], NULL, document.about->tokens));
+      TRY(shards_pack(&packers[document.side], &document));
   for (int side = 0; side < CORPUS_SIDES; side++) {
     TRY(packer_break(&packers[side]));
     const bool wrapped = packers[side].packing == PACKING_WRAPPED;
     shards->sides[side].before[index + 1] = wrapped ? packers[side].stream : packers[side].rows;
+    shards->sides[side].cut_pairs += packers[side].cut;
+    shards->sides[side].left_out_pairs += packers[side].left_out;
   }
   return STATUS_OK;
 }
@@ -76,12 +79,17 @@ static enum status allocate_sides(struct shards *shards) {
 
 /* The tag holds what decides a row's content beside the text: the tokenizer and the packing. */
 static void name_shards(struct shards *shards) {
-  char rules[HASH_HEX_BYTES + 64], hex[HASH_HEX_BYTES];
+  char rules[HASH_HEX_BYTES + 128], hex[HASH_HEX_BYTES];
+  const struct packer packer = packer_for(shards->options, shards->facts);
   hash_to_hex(shards->tokenizer, shards->facts->hash);
   snprintf(shards->length, sizeof shards->length, "%lld",
            (long long)shards->options->sequence_length);
-  const int length = snprintf(rules, sizeof rules, "%s %s %s", shards->tokenizer, shards->length,
-                              options_choice(shards->options, OPTION_packing));
+  int length = snprintf(rules, sizeof rules, "%s %s %s", shards->tokenizer, shards->length,
+                        options_choice(shards->options, OPTION_packing));
+  if (packer.packing == PACKING_PAIRS)
+    length += snprintf(rules + length, sizeof rules - (size_t)length, " %lld %s",
+                       (long long)packer.source_length,
+                       options_choice(shards->options, OPTION_long_pairs));
   hash_to_hex(hex, hash_bytes128(rules, (size_t)length));
   memcpy(shards->tag, hex, SHARDS_TAG_BYTES - 1);
 }
@@ -96,10 +104,12 @@ enum status shards_plan(struct shards *shards, const struct corpus *corpus,
   name_shards(shards);
   TRY(comm_agree(comm, allocate_sides(shards)));
   TRY(comm_agree(comm, measure_parts(shards, comm)));
-  for (int side = 0; side < CORPUS_SIDES; side++) {
-    TRY(comm_allreduce(comm, shards->sides[side].before, corpus->part_count + 1, DTYPE_I64,
-                       COMM_SUM));
-    lay_out(shards, &shards->sides[side]);
+  for (int i = 0; i < CORPUS_SIDES; i++) {
+    struct shards_side *side = &shards->sides[i];
+    TRY(comm_allreduce(comm, side->before, corpus->part_count + 1, DTYPE_I64, COMM_SUM));
+    TRY(comm_allreduce(comm, &side->cut_pairs, 1, DTYPE_I64, COMM_SUM));
+    TRY(comm_allreduce(comm, &side->left_out_pairs, 1, DTYPE_I64, COMM_SUM));
+    lay_out(shards, side);
   }
   return comm_agree(comm, check_rows(shards));
 }

@@ -2,7 +2,8 @@
  *
  * The rows of a side are numbered from 0; a shard holds a fixed range of them, so that shards can
  * be made by any rank, in any order, with the same bytes. Column "tokens": [rows, length] when
- * wrapped, ragged when packed by paragraph; metadata: tokenizer, kind, packing, length, side.
+ * wrapped, else ragged; of pairs also column "source_length", I32 [rows]. Metadata: tokenizer,
+ * kind, packing, length, side.
  */
 #ifndef STAGES_TOKENIZE_SHARDS_H
 #define STAGES_TOKENIZE_SHARDS_H
@@ -14,10 +15,11 @@ enum { SHARDS_TAG_BYTES = 13, SHARDS_TEXT_BYTES = 24 };
 
 struct shards_side {
   const char *name; /* "train", "held_out" */
-  int64_t *before;  /* [parts + 1], owned: rows (paragraph) or tokens of the stream (wrapped) that
-                       come before each part */
-  int64_t rows;     /* of all shards */
-  int64_t dropped;  /* tokens of the stream that fill no row */
+  int64_t *before;  /* [parts + 1], owned: rows, or (wrapped) tokens of the stream, that come before
+                       each part */
+  int64_t cut_pairs, left_out_pairs;
+  int64_t rows;    /* of all shards */
+  int64_t dropped; /* tokens of the stream that fill no row */
   int64_t shards, rows_of_shard;
 };
 
@@ -46,6 +48,9 @@ enum status shards_plan(struct shards *shards, const struct corpus *corpus,
                         const struct tokenizer *tokenizer, const struct options *options,
                         struct comm *comm);
 void shards_free(struct shards *shards);
+
+/* Adds a document to a packer. Local. As packer_add. */
+enum status shards_pack(struct packer *packer, const struct corpus_document *document);
 
 /* Packs shard number `index` of a side, counts its rows, and writes it unless it is there already.
  * Local. WRITE; DAMAGED. */

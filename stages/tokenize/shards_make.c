@@ -37,6 +37,8 @@ static double count_row(struct maker *maker, const int32_t *ids, int64_t count) 
 }
 
 static enum status write_row(struct maker *maker, const int32_t *ids, int64_t count) {
+  const int32_t source = (int32_t)maker->packer.source;
+  if (maker->packer.packing == PACKING_PAIRS) TRY(store_writer_add(&maker->writer, 1, &source, 1));
   if (store_writer_token_type(maker->shards->facts->vocabulary_size) != DTYPE_U16)
     return store_writer_add(&maker->writer, 0, ids, count);
   for (int64_t i = 0; i < count; i++) maker->narrow[i] = (uint16_t)ids[i];
@@ -64,7 +66,7 @@ static enum status pack_part(struct maker *maker, int64_t index) {
   for (int64_t i = 0; maker->left && i < part_count(&maker->piece.part); i++)
     if (corpus_document(&document, corpus, &maker->piece, i) && document.side == maker->which &&
         document.about->tokens)
-      TRY(packer_add(&maker->packer, document.ids, document.about->tokens));
+      TRY(shards_pack(&maker->packer, &document));
   return packer_break(&maker->packer);
 }
 
@@ -104,12 +106,14 @@ static enum status write_shard(struct maker *maker, const struct store_writer_op
 static enum status make(struct maker *maker, int64_t index) {
   const struct shards *shards = maker->shards;
   const bool wrapped = maker->packer.packing == PACKING_WRAPPED;
-  const struct store_writer_column column = {
-      .name = "tokens",
-      .dtype = store_writer_token_type(shards->facts->vocabulary_size),
-      .dimensions = 1,
-      .shape = {shards->options->sequence_length},
-      .ragged = !wrapped};
+  const bool paired = maker->packer.packing == PACKING_PAIRS;
+  const struct store_writer_column columns[] = {
+      {.name = "tokens",
+       .dtype = store_writer_token_type(shards->facts->vocabulary_size),
+       .dimensions = 1,
+       .shape = {shards->options->sequence_length},
+       .ragged = !wrapped},
+      {.name = "source_length", .dtype = DTYPE_I32}};
   const struct safetensors_pair pairs[] = {
       {"tokenizer", (char *)(uintptr_t)shards->tokenizer},
       {"tokenizer_kind", (char *)(uintptr_t)shards->facts->kind},
@@ -119,8 +123,8 @@ static enum status make(struct maker *maker, int64_t index) {
                                                .name = maker->side->name,
                                                .tag = shards->tag,
                                                .index = index,
-                                               .columns = &column,
-                                               .column_count = 1,
+                                               .columns = columns,
+                                               .column_count = paired ? 2 : 1,
                                                .pairs = pairs,
                                                .pair_count = sizeof pairs / sizeof *pairs};
   const int64_t first = index * maker->side->rows_of_shard;
@@ -134,13 +138,10 @@ enum status shards_make(const struct shards *shards, enum corpus_side side, int6
   const size_t length = (size_t)shards->options->sequence_length;
   struct maker maker = {
       .shards = shards, .side = &shards->sides[side], .which = side, .counts = counts};
-  maker.packer = (struct packer){.packing = shards->options->packing,
-                                 .length = (int64_t)length,
-                                 .bos = shards->facts->bos,
-                                 .eos = shards->facts->eos,
-                                 .row = calloc(length, sizeof(int32_t)),
-                                 .take = take_row,
-                                 .state = &maker};
+  maker.packer = packer_for(shards->options, shards->facts);
+  maker.packer.row = calloc(length, sizeof(int32_t));
+  maker.packer.take = take_row;
+  maker.packer.state = &maker;
   maker.seen = calloc((size_t)shards->facts->vocabulary_size, sizeof *maker.seen);
   maker.narrow = calloc(length, sizeof *maker.narrow);
   maker.c_log_c = calloc(length + 1, sizeof *maker.c_log_c);

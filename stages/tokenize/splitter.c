@@ -12,14 +12,50 @@ static bool is_blank(const char *bytes, size_t count) {
 }
 
 static enum status give(struct splitter *splitter, const char *bytes, size_t count) {
-  if (!is_blank(bytes, count)) return splitter->sink.add(splitter->sink.state, bytes, count);
+  if (splitter->every_line || !is_blank(bytes, count))
+    return splitter->sink.add(splitter->sink.state, bytes, count);
   splitter->empty++;
   return STATUS_OK;
 }
 
+enum status splitter_give_pair(struct splitter *splitter, const struct document_pair *pair) {
+  if (!is_blank(pair->source, pair->source_count) && !is_blank(pair->target, pair->target_count))
+    return splitter->sink.add_pair(splitter->sink.state, pair);
+  splitter->empty++;
+  return STATUS_OK;
+}
+
+static enum status give_keys(struct splitter *splitter, const char *bytes, size_t count) {
+  struct text *source = &splitter->document, *target = &splitter->target;
+  text_clear(target);
+  TRY(record_json(source, bytes, count, splitter->text_key, splitter->name, splitter->begun));
+  TRY(record_json(target, bytes, count, splitter->target_key, splitter->name, splitter->begun));
+  return splitter_give_pair(splitter, &(struct document_pair){.source = source->bytes,
+                                                              .source_count = source->length,
+                                                              .target = target->bytes,
+                                                              .target_count = target->length});
+}
+
+/* The paragraphs are the source, the synopsis before them is the target. */
+static enum status give_package(struct splitter *splitter, const char *bytes, size_t count) {
+  const struct text *document = &splitter->document;
+  TRY(record_package(&splitter->document, bytes, count));
+  const char *end = document->bytes + document->length;
+  const char *blank = strstr(document->bytes, "\n\n"), *source = blank ? blank + 2 : end;
+  return splitter_give_pair(
+      splitter,
+      &(struct document_pair){.source = source,
+                              .source_count = (size_t)(end - source),
+                              .target = document->bytes,
+                              .target_count = (size_t)((blank ? blank : end) - document->bytes)});
+}
+
 static enum status give_record(struct splitter *splitter, const char *bytes, size_t count) {
+  const bool by_key = splitter->boundary == BOUNDARY_KEY;
   text_clear(&splitter->document);
-  if (splitter->boundary == BOUNDARY_KEY)
+  if (splitter->sink.add_pair)
+    return by_key ? give_keys(splitter, bytes, count) : give_package(splitter, bytes, count);
+  if (by_key)
     TRY(record_json(&splitter->document, bytes, count, splitter->text_key, splitter->name,
                     splitter->begun));
   else
@@ -57,7 +93,7 @@ static enum status take_line(struct splitter *splitter, uint64_t begin, const ch
   const bool by_record = boundary_needs_blank_line(splitter->boundary);
   const bool blank = is_blank(bytes, count);
   if (by_record && blank) return end_record(splitter);
-  if (blank) return STATUS_OK;
+  if (blank && !splitter->every_line) return STATUS_OK;
   if (!splitter->record.length) {
     if (begin >= splitter->limit) splitter->done = true;
     if (splitter->done) return STATUS_OK;
@@ -92,6 +128,14 @@ static enum status feed_lines(struct splitter *splitter, const char *bytes, size
   return STATUS_OK;
 }
 
+struct splitter splitter_for(const struct options *options, struct document_sink sink) {
+  return (struct splitter){.boundary = options->boundary,
+                           .text_key = options->text_key,
+                           .target_key = options->target_key,
+                           .entries = options->entries,
+                           .sink = sink};
+}
+
 enum status splitter_feed(struct splitter *splitter, const char *bytes, size_t count) {
   if (splitter->boundary != BOUNDARY_FILE) return feed_lines(splitter, bytes, count);
   TRY(gather(splitter, &splitter->record, bytes, count));
@@ -114,4 +158,5 @@ void splitter_free(struct splitter *splitter) {
   text_free(&splitter->line);
   text_free(&splitter->record);
   text_free(&splitter->document);
+  text_free(&splitter->target);
 }

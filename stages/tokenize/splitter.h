@@ -13,20 +13,25 @@
 struct splitter {
   /* set by the caller */
   enum boundary_choice boundary;
-  const char *text_key; /* for BOUNDARY_KEY; "a.b" is the key b inside a. Borrowed */
-  const char *entries;  /* shell pattern of archive entries to read; NULL or "": all. Borrowed */
+  const char *text_key;   /* for BOUNDARY_KEY; "a.b" is the key b inside a. Borrowed */
+  const char *target_key; /* for pairs by BOUNDARY_KEY: key of the target. Borrowed */
+  bool every_line;        /* BOUNDARY_LINE: blank lines too, as documents of no bytes */
+  const char *entries;    /* shell pattern of archive entries to read; NULL or "": all. Borrowed */
   struct document_sink sink;
   const char *name; /* of the stream, for messages; borrowed */
   uint64_t offset;  /* of the next byte that is fed, in the stream */
   uint64_t limit;   /* documents that begin at or behind it are left to the next unit */
   /* kept by the splitter */
   bool done;         /* a document began at or behind the limit: feed no more */
-  uint64_t empty;    /* documents left out because they hold nothing but white space */
+  uint64_t empty;    /* documents left out because they hold (pairs: a side holds) only space */
   uint64_t warnings; /* oddities of archives that were read all the same */
   uint64_t binary;   /* entries of archives that are neither text nor archives, left out */
   uint64_t begun;    /* offset of the record or line that is being gathered */
-  struct text line, record, document;
+  struct text line, record, document, target;
 };
+
+/* A splitter for a node's documents. Borrows from the options. Local. */
+struct splitter splitter_for(const struct options *options, struct document_sink sink);
 
 /* Takes the next bytes of the stream. Local. Passes on the sink's status; MISMATCH for a document
  * over DOCUMENT_BYTES or a JSON line without the key; DAMAGED for a line that is not JSON. */
@@ -34,6 +39,9 @@ enum status splitter_feed(struct splitter *splitter, const char *bytes, size_t c
 
 /* The stream ends here: gives the last document. Local. */
 enum status splitter_finish(struct splitter *splitter);
+
+/* Gives a pair to the sink, or counts it as empty. Local. As the sink. */
+enum status splitter_give_pair(struct splitter *splitter, const struct document_pair *pair);
 
 /* Frees what the splitter gathered. Local. */
 void splitter_free(struct splitter *splitter);

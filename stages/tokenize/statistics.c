@@ -86,10 +86,12 @@ static json_t *describe_side(const struct statistics_side *side, const struct sh
                              enum corpus_side which) {
   const struct corpus_counts *counts = &shards->corpus->counts[which];
   const struct shards_side *layout = &shards->sides[which];
-  return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f}", "documents", counts->documents,
-                   "bytes", counts->bytes, "document_tokens", counts->tokens, "rows", side->rows,
-                   "row_tokens", side->tokens, "dropped_tokens", layout->dropped, "shards",
-                   layout->shards, "row_entropy_nats", side->row_entropy);
+  return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f}", "documents",
+                   counts->documents, "bytes", counts->bytes, "document_tokens", counts->tokens,
+                   "rows", side->rows, "row_tokens", side->tokens, "dropped_tokens",
+                   layout->dropped, "cut_pairs", layout->cut_pairs, "left_out_pairs",
+                   layout->left_out_pairs, "shards", layout->shards, "row_entropy_nats",
+                   side->row_entropy);
 }
 
 static json_t *describe(const struct statistics *statistics, const struct shards *shards) {

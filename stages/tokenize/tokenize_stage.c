@@ -17,11 +17,7 @@
 
 /* Rank 0 lists the files first, so that an error is said once. */
 static enum status list_inputs(struct inputs *inputs, const struct stage *stage) {
-  const struct options *options = stage->options;
-  const struct inputs_request request = {.paths = &options->input,
-                                         .entries = options->entries,
-                                         .boundary = options->boundary,
-                                         .unit_bytes = UNIT_BYTES};
+  const struct inputs_request request = inputs_request_of(stage->options);
   return comm_agree(stage->comm, inputs_list(inputs, &request));
 }
 
@@ -66,6 +62,15 @@ static enum status check_documents(const struct corpus *corpus, const struct sta
   return STATUS_OK;
 }
 
+static void report_pairs(struct log *log, const struct shards *shards) {
+  const struct shards_side *train = &shards->sides[CORPUS_TRAIN];
+  const struct shards_side *held_out = &shards->sides[CORPUS_HELD_OUT];
+  if (shards->options->packing != PACKING_PAIRS) return;
+  log_line(log, "pairs: %lld to train on and %lld held out were cut, %lld and %lld left out",
+           (long long)train->cut_pairs, (long long)held_out->cut_pairs,
+           (long long)train->left_out_pairs, (long long)held_out->left_out_pairs);
+}
+
 static void report(struct log *log, const struct statistics *statistics,
                    const struct shards *shards) {
   const struct corpus *corpus = shards->corpus;
@@ -78,6 +83,7 @@ static void report(struct log *log, const struct statistics *statistics,
            shards->length, (long long)statistics->sides[CORPUS_TRAIN].rows,
            (long long)statistics->sides[CORPUS_HELD_OUT].rows, shards->facts->kind,
            shards->facts->vocabulary_size, shards->tokenizer);
+  report_pairs(log, shards);
   log_line(log, "held-out text: unigram loss %.4f nats, entropy of a row %.4f nats",
            statistics->unigram_loss, statistics->sides[CORPUS_HELD_OUT].row_entropy);
   if (shards->facts->fallback)

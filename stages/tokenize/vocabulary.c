@@ -21,14 +21,21 @@ static enum status sample_document(void *state, const char *bytes, size_t count)
   return line_sample_offer_text(sampler->sample, bytes, count);
 }
 
+static enum status sample_pair(void *state, const struct document_pair *pair) {
+  const struct sampler *sampler = state;
+  if (corpus_side_of(document_pair_hash(pair), sampler->held_out) == CORPUS_HELD_OUT)
+    return STATUS_OK;
+  TRY(line_sample_offer_text(sampler->sample, pair->source, pair->source_count));
+  return line_sample_offer_text(sampler->sample, pair->target, pair->target_count);
+}
+
 /* Offers the lines of this rank's units. */
 static enum status sample_units(struct line_sample *sample, const struct vocabulary *vocabulary,
                                 const struct comm *comm) {
   struct sampler sampler = {sample, vocabulary->options->held_out};
-  struct splitter splitter = {.boundary = vocabulary->options->boundary,
-                              .text_key = vocabulary->options->text_key,
-                              .entries = vocabulary->options->entries,
-                              .sink = {sample_document, &sampler}};
+  const bool pairs = vocabulary->options->packing == PACKING_PAIRS;
+  const struct document_sink sink = {sample_document, &sampler, pairs ? sample_pair : NULL};
+  struct splitter splitter = splitter_for(vocabulary->options, sink);
   const struct inputs *inputs = vocabulary->inputs;
   enum status status = STATUS_OK;
   for (size_t i = (size_t)comm->rank; status == STATUS_OK && i < inputs->unit_count;

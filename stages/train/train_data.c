@@ -1,8 +1,10 @@
 #include "stages/train/train_data.h"
 
 #include <inttypes.h>
+#include <string.h>
 
-enum { TOKENS, EMBEDDINGS };
+/* Fields of the loader; those that a node lacks are left out. */
+enum { TOKENS, SOURCES, EMBEDDINGS, FIELDS };
 
 static bool validates(const struct train_data *data) {
   return data->request.row_limit > 0;
@@ -20,6 +22,13 @@ static enum status open_tokens(struct train_data *data) {
         "%s: the %s side has no rows; give the tokenize node more text", request->tokens_folder,
         request->side);
   return STATUS_OK;
+}
+
+/* Rows of pairs come with the length of their source. */
+static enum status open_sources(struct train_data *data) {
+  const char *packing = store_value(&data->tokens, "packing");
+  data->pairs = packing && strcmp(packing, "pairs") == 0;
+  return data->pairs ? store_find(&data->tokens, &data->source_column, "source_length") : STATUS_OK;
 }
 
 static enum status open_embeddings(struct train_data *data) {
@@ -49,24 +58,28 @@ static struct order make_order(const struct train_data *data) {
 
 static enum status open_loader(struct train_data *data) {
   const struct train_data_request *request = &data->request;
-  const struct loader_field fields[] = {
+  const struct loader_field fields[FIELDS] = {
       [TOKENS] = {&data->token_column, DTYPE_I32, request->positions, request->pad},
-      [EMBEDDINGS] = {&data->embedding_column, DTYPE_F32, request->positions * data->width, 0}};
+      [SOURCES] = {data->pairs ? &data->source_column : NULL, DTYPE_I32, 1, 0},
+      [EMBEDDINGS] = {data->width ? &data->embedding_column : NULL, DTYPE_F32,
+                      request->positions * data->width, 0}};
   const struct loader_options options = {.order = data->order,
                                          .first_slot = request->shards.begin * request->rows_each,
                                          .slots = slot_count(data),
                                          .fields = fields,
-                                         .field_count = data->width > 0 ? 2 : 1,
+                                         .field_count = FIELDS,
                                          .depth = validates(data) ? 0 : -1};
   return loader_open(&data->loader, &options);
 }
 
 static enum status open_all(struct train_data *data, struct arena *arena) {
   TRY(open_tokens(data));
+  TRY(open_sources(data));
   TRY(open_embeddings(data));
   data->order = make_order(data);
   const size_t slots = (size_t)slot_count(data);
   data->lengths = arena_take_zeroed(arena, slots * sizeof(*data->lengths));
+  data->sources = arena_take_zeroed(arena, slots * sizeof(*data->sources));
   data->samples = arena_take_zeroed(arena, slots * sizeof(*data->samples));
   data->strata = arena_take_zeroed(arena, slots * sizeof(*data->strata));
   return open_loader(data);
@@ -87,6 +100,17 @@ void train_data_close(struct train_data *data) {
   *data = (struct train_data){0};
 }
 
+/* A source is within its row, and leaves a target there. */
+static enum status take_source(struct train_data *data, int64_t slot) {
+  if (!data->pairs || !data->lengths[slot]) return STATUS_OK;
+  const int32_t source = ((const int32_t *)data->batch->fields[SOURCES])[slot];
+  CHECK(source > 0 && source < data->lengths[slot], STATUS_DAMAGED,
+        "'%s', side %s, row %" PRId64 ": a source of %d tokens in a row of %d", data->tokens.folder,
+        data->request.side, data->batch->samples[slot].row, source, data->lengths[slot]);
+  data->sources[slot] = source;
+  return STATUS_OK;
+}
+
 enum status train_data_load(struct train_data *data, int64_t step) {
   TRY(loader_get(data->loader, step, &data->batch));
   const int64_t first = data->request.shards.begin * data->request.rows_each;
@@ -95,6 +119,8 @@ enum status train_data_load(struct train_data *data, int64_t step) {
     const int64_t length = sample.row < 0 ? 0 : data->batch->lengths[TOKENS][i];
     data->lengths[i] =
         (int32_t)(length < data->request.positions ? length : data->request.positions);
+    data->sources[i] = 0;
+    TRY(take_source(data, i));
     data->samples[i] = sample.index;
     data->strata[i] = validates(data) ? sample.index : first + i;
   }
@@ -109,6 +135,7 @@ struct flow_batch train_data_micro(const struct train_data *data, int64_t j) {
       .positions = positions,
       .tokens = (const int32_t *)data->batch->fields[TOKENS] + first * positions,
       .lengths = data->lengths + first,
+      .sources = data->pairs ? data->sources + first : NULL,
       .embeddings = embeddings ? embeddings + first * positions * data->width : NULL,
       .samples = data->samples + first,
       .strata = data->strata + first,

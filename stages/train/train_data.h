@@ -28,13 +28,14 @@ struct train_data_request {
 
 struct train_data {
   struct store tokens, embeddings;
-  struct store_column token_column, embedding_column;
+  struct store_column token_column, embedding_column, source_column;
   struct order order;
   struct loader *loader;
   struct train_data_request request; /* texts in it are borrowed */
   int64_t width;                     /* channels of embeddings; 0 without */
+  bool pairs;                        /* rows are a source and a target */
   const struct loader_batch *batch;  /* of the step that was loaded last */
-  int32_t *lengths;                  /* [slots] */
+  int32_t *lengths, *sources;        /* [slots]; sources: 0 where rows are not pairs */
   int64_t *samples, *strata;         /* [slots] */
 };
 

@@ -77,7 +77,8 @@ static double encoding_seconds(struct bench *bench) {
       .paths = &bench->options.input, .boundary = BOUNDARY_BLANK_LINE, .unit_bytes = UNIT_BYTES};
   if (tokenizer_open(&tokenizer, spec) || inputs_list(&inputs, &request)) exit(EXIT_FAILURE);
   void *both[] = {tokenizer, &ids};
-  struct splitter splitter = {.boundary = BOUNDARY_BLANK_LINE, .sink = {encode_document, both}};
+  struct splitter splitter = {.boundary = BOUNDARY_BLANK_LINE,
+                              .sink = {.add = encode_document, .state = both}};
   const double begun = timer_now();
   for (size_t i = 0; i < inputs.unit_count; i++)
     if (inputs_read(&inputs, &inputs.units[i], &splitter)) exit(EXIT_FAILURE);

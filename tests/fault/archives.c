@@ -28,7 +28,7 @@ static struct outcome read_all(const char *path, enum boundary_choice boundary) 
   struct outcome outcome = {.status = STATUS_OK};
   struct inputs inputs = {0};
   const struct option_texts paths = {.count = 1, .values = {path}};
-  struct splitter splitter = {.boundary = boundary, .sink = {add, &outcome.all}};
+  struct splitter splitter = {.boundary = boundary, .sink = {.add = add, .state = &outcome.all}};
   outcome.status = inputs_list(
       &inputs,
       &(struct inputs_request){.paths = &paths, .boundary = boundary, .unit_bytes = UNIT_BYTES});

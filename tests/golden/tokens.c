@@ -28,7 +28,7 @@ static enum status take(void *state, const char *bytes, size_t count) {
 /* The whole file, unpacked, as one document. */
 static void read_text(struct text *text, const char *path) {
   struct inputs inputs;
-  struct splitter splitter = {.boundary = BOUNDARY_FILE, .sink = {take, text}};
+  struct splitter splitter = {.boundary = BOUNDARY_FILE, .sink = {.add = take, .state = text}};
   const struct option_texts paths = {.count = 1, .values = {path}};
   assert_ok(inputs_list(&inputs, &(struct inputs_request){.paths = &paths,
                                                           .boundary = BOUNDARY_FILE,

@@ -3,21 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "monitoring/log.h"
-#include "pipeline/artefact/manifest.h"
 #include "pipeline/base/file.h"
 #include "pipeline/base/random.h"
-#include "sharding/comm.h"
 #include "sharding/store.h"
-#include "stages/tokenize/tokenize_stage.h"
-#include "stages/tokenize/tokenizer.h"
-#include "tests/common/parallel.h"
-
-static int calls_before_stop = -1; /* a signal comes after so many units of a rank; -1: never */
-
-bool stage_stop_requested(void) {
-  return calls_before_stop >= 0 && calls_before_stop-- <= 0;
-}
+#include "tests/common/tokenize_case.h"
 
 /* About `documents` small documents of made-up words, every tenth one a repetition. */
 static enum status write_corpus(const char *path, int documents, uint64_t seed) {
@@ -49,31 +38,6 @@ static enum status make_inputs(void) {
   return file_write("empty/blank.txt", "\n \n\n", 4);
 }
 
-struct outcome {
-  enum status status;
-  char identity[HASH_HEX_BYTES]; /* on rank 0 */
-};
-
-static struct outcome run_stage(struct comm *comm, const struct options *options,
-                                const char *folder) {
-  const struct recipe_node node = {.name = "tokens", .kind = KIND_TOKENIZE};
-  struct manifest manifest = {0};
-  struct outcome outcome = {.status = STATUS_OK};
-  struct stage stage = {.node = &node,
-                        .options = options,
-                        .comm = comm,
-                        .run_folder = ".",
-                        .folder = folder,
-                        .manifest = &manifest};
-  outcome.status = tokenize_stage(&stage);
-  if (outcome.status == STATUS_OK && comm->rank == 0)
-    outcome.status = manifest_identity(outcome.identity, &manifest);
-  if (outcome.status == STATUS_OK && comm->rank == 0)
-    outcome.status = manifest_write(&manifest, folder);
-  manifest_free(&manifest);
-  return outcome;
-}
-
 static struct options base_options(void) {
   struct options options;
   options_defaults(&options);
@@ -85,33 +49,10 @@ static struct options base_options(void) {
   return options;
 }
 
-static void make_folder(struct parallel_test *test, const char *name) {
-  if (test->world->rank == 0) parallel_ok(test, file_make_folder(name));
-  parallel_ok(test, comm_barrier(test->world));
-}
-
-/* The stage on rank 0 alone, then on all ranks: the same outputs. */
-static void compare(struct parallel_test *test, const struct options *options, const char *name) {
-  char alone[64], together[64];
-  snprintf(alone, sizeof alone, "%s-alone", name);
-  snprintf(together, sizeof together, "%s-together", name);
-  make_folder(test, alone);
-  make_folder(test, together);
-  struct comm single;
-  struct outcome first = {.status = STATUS_OK};
-  if (!parallel_ok(test, comm_split(&single, test->world, test->world->rank))) return;
-  if (test->world->rank == 0) first = run_stage(&single, options, alone);
-  parallel_ok(test, first.status);
-  const struct outcome second = run_stage(test->world, options, together);
-  parallel_ok(test, second.status);
-  parallel_expect(test, strcmp(first.identity, second.identity) == 0);
-  comm_free(&single);
-}
-
 static void wrapped_and_trained(struct parallel_test *test) {
   if (test->world->rank == 0) parallel_ok(test, make_inputs());
   const struct options options = base_options();
-  compare(test, &options, "trained");
+  tokenize_case_compare(test, &options, "trained");
 }
 
 static void paragraphs_of_bytes(struct parallel_test *test) {
@@ -119,7 +60,7 @@ static void paragraphs_of_bytes(struct parallel_test *test) {
   options.tokenizer = TOKENIZER_BYTE;
   options.packing = PACKING_PARAGRAPH;
   options.sequence_length = 200;
-  compare(test, &options, "bytes");
+  tokenize_case_compare(test, &options, "bytes");
 }
 
 /* Rows are full, ids are in the vocabulary, and there are as many ends as documents. */
@@ -149,13 +90,14 @@ static void rows_hold_the_text(struct parallel_test *test) {
 static void stops_and_resumes(struct parallel_test *test) {
   struct options options = base_options();
   options.tokenizer = TOKENIZER_BYTE;
-  make_folder(test, "whole");
-  make_folder(test, "stopped");
-  const struct outcome whole = run_stage(test->world, &options, "whole");
-  calls_before_stop = 1;
-  parallel_expect(test, run_stage(test->world, &options, "stopped").status == STATUS_STOPPED);
-  calls_before_stop = -1;
-  const struct outcome resumed = run_stage(test->world, &options, "stopped");
+  tokenize_case_folder(test, "whole");
+  tokenize_case_folder(test, "stopped");
+  const struct tokenize_outcome whole = tokenize_case_run(test->world, &options, "whole");
+  tokenize_case_stop_after(1);
+  parallel_expect(test,
+                  tokenize_case_run(test->world, &options, "stopped").status == STATUS_STOPPED);
+  tokenize_case_stop_after(-1);
+  const struct tokenize_outcome resumed = tokenize_case_run(test->world, &options, "stopped");
   parallel_ok(test, resumed.status);
   parallel_expect(test, strcmp(whole.identity, resumed.identity) == 0);
   parallel_expect(test, !file_exists("stopped/parts"));
@@ -165,14 +107,14 @@ static void bad_inputs(struct parallel_test *test) {
   struct options options = base_options();
   options.tokenizer = TOKENIZER_BYTE;
   options.input.values[0] = "missing";
-  make_folder(test, "bad");
-  parallel_expect(test, run_stage(test->world, &options, "bad").status == STATUS_MISMATCH);
+  tokenize_case_folder(test, "bad");
+  parallel_expect(test, tokenize_case_run(test->world, &options, "bad").status == STATUS_MISMATCH);
   parallel_expect(test, strstr(error_message(), "missing"));
   options.input.values[0] = "empty";
-  parallel_expect(test, run_stage(test->world, &options, "bad").status == STATUS_MISMATCH);
+  parallel_expect(test, tokenize_case_run(test->world, &options, "bad").status == STATUS_MISMATCH);
   parallel_expect(test, strstr(error_message(), "'empty' holds no documents"));
   options.tokenizer = TOKENIZER_TRAIN;
-  parallel_expect(test, run_stage(test->world, &options, "bad").status == STATUS_MISMATCH);
+  parallel_expect(test, tokenize_case_run(test->world, &options, "bad").status == STATUS_MISMATCH);
 }
 
 int main(void) {

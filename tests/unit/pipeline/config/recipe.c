@@ -132,6 +132,14 @@ static const struct {
     {HEAD "  p: {run: pretrain, from: tokens, method: ar, steps: }\n", NULL, "steps has no value"},
     {HEAD "  p: {run: pretrain, from: tokens, method: ar, steps: 5, warmup_steps: 6}\n", NULL,
      "warmup_steps (6) is more than steps (5)"},
+    {HEAD "  u: {run: tokenize, input: [b.txt], packing: pairs}\n", NULL,
+     "r.yaml:4: node 'u': packing: pairs needs boundary: line (with target), key"},
+    {HEAD "  u: {run: tokenize, input: [b.txt], packing: pairs, boundary: line}\n", NULL, "target"},
+    {HEAD "  u: {run: tokenize, input: [b.txt], target: [c.txt]}\n", NULL,
+     "option 'target' is read only with packing=pairs boundary=line"},
+    {HEAD "  u: {run: tokenize, input: [b.txt], boundary: key, packing: pairs, "
+          "source_length: 128}\n",
+     NULL, "source_length (128) leaves no room for a target in sequence_length (128)"},
     {HEAD "  p: {run: pretrain, from: tokens, method: elf}\n", NULL,
      "r.yaml:4: node 'p': method elf trains on embeddings"},
     {HEAD "  e: {run: embed, encoder: random, from: tokens}\n"

@@ -54,6 +54,49 @@ static void rows(void **state) {
               "10 11 12 1 | 20 21 1 | 30 31 32 33 | 34 35 36 37 | 38 40 1 | ");
 }
 
+/* Pairs of 3 + 1, 4 + 4, 2 + 0 and 1 + 6 tokens in rows of 6, sources of 3 at most. */
+static void assert_pairs(bool drops, const char *expected, int64_t cut, int64_t left_out) {
+  static const int32_t ids[] = {10, 11, 12, 50, 20, 21, 22, 23, 60, 61, 62,
+                                63, 30, 31, 40, 70, 71, 72, 73, 74, 75};
+  static const int64_t sides[][2] = {{3, 1}, {4, 4}, {2, 0}, {1, 6}};
+  int32_t row[6];
+  struct text rows = {0};
+  struct packer counter = {
+      .packing = PACKING_PAIRS, .length = 6, .source_length = 3, .drops = drops};
+  struct packer packer = counter;
+  packer.row = row;
+  packer.take = take;
+  packer.state = &rows;
+  const int32_t *next = ids;
+  for (int i = 0; i < 4; next += sides[i][0] + sides[i][1], i++) {
+    assert_ok(packer_add_pair(&packer, next, sides[i][0], sides[i][1]));
+    assert_ok(packer_add_pair(&counter, NULL, sides[i][0], sides[i][1]));
+    if (packer.rows == 1) assert_int_equal(packer.source, 3);
+  }
+  assert_ok(packer_break(&packer));
+  assert_string_equal(rows.bytes, expected);
+  assert_int_equal(packer.rows, counter.rows);
+  assert_int_equal(packer.stream, counter.stream);
+  assert_int_equal(counter.cut, cut);
+  assert_int_equal(counter.left_out, left_out);
+  text_free(&rows);
+}
+
+static void pairs(void **state) {
+  (void)state;
+  assert_pairs(false, "10 11 12 50 | 20 21 22 60 61 62 | 40 70 71 72 73 74 | ", 2, 1);
+  assert_pairs(true, "10 11 12 50 | ", 0, 3);
+}
+
+/* The side of a pair is that of its source; equal pairs alone have equal hashes. */
+static void pair_hashes(void **state) {
+  (void)state;
+  const struct document_pair a = {"ab", "c", 2, 1}, b = {"ab", "d", 2, 1}, c = {"a", "bc", 1, 2};
+  const struct hash128 x = document_pair_hash(&a), y = document_pair_hash(&b);
+  assert_true(x.low == y.low && x.high != y.high);
+  assert_true(x.low != document_pair_hash(&c).low && x.high != document_pair_hash(&c).high);
+}
+
 static void offer_numbers(struct line_sample *sample, int from, int to, int step) {
   char line[64];
   for (int i = from; step > 0 ? i < to : i > to; i += step) {
@@ -128,8 +171,9 @@ static void unigram(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(rows),  cmocka_unit_test(samples), cmocka_unit_test(duplicate_sets),
-      cmocka_unit_test(sides), cmocka_unit_test(unigram),
+      cmocka_unit_test(rows),        cmocka_unit_test(samples), cmocka_unit_test(duplicate_sets),
+      cmocka_unit_test(sides),       cmocka_unit_test(unigram), cmocka_unit_test(pairs),
+      cmocka_unit_test(pair_hashes),
   };
   return cmocka_run_group_tests_name("packing", tests, NULL, NULL);
 }

@@ -19,7 +19,7 @@ static enum status read_all(struct text *all, const char *path, struct splitter 
                             uint64_t unit_bytes) {
   struct inputs inputs;
   const struct option_texts paths = {.count = 1, .values = {path}};
-  model.sink = (struct document_sink){add, all};
+  model.sink = (struct document_sink){.add = add, .state = all};
   TRY(inputs_list(&inputs, &(struct inputs_request){.paths = &paths,
                                                     .entries = model.entries,
                                                     .boundary = model.boundary,
