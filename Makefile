@@ -1,15 +1,17 @@
 # Millrace. `make help` lists the targets.
 #
-#   MODE   fast (default) | debug | asan          CC   gcc | clang (sets the C++ compiler too)
+#   MODE   fast (default) | debug | asan | fuzz   CC   gcc | clang (sets the C++ compiler too)
 #   BUILD  where everything is built              NP   ranks of the main job
 #   WERROR=1  warnings are errors                 V=1  print whole commands
 #   CORPUS text for the main job                  TESTS  only tests whose path contains this
+#   FUZZ_SECONDS  of processor time for each fuzz target of make soak-fuzz
 
 MODE ?= fast
 BUILD ?= build
 NP ?= 2
 CORPUS ?=
 TESTS ?=
+FUZZ_SECONDS ?= 600
 ifneq ($(origin CC),command line)
   CC := gcc
 endif
@@ -28,9 +30,11 @@ endif
 MODE_debug := -O1 -g
 MODE_fast := -O3 -g -fno-math-errno -fno-trapping-math
 MODE_asan := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+# For fuzz targets under clang's libFuzzer, which brings its own main.
+MODE_fuzz := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined -DFUZZ_LIBRARY
 OPTIMISE := $(MODE_$(MODE))
 ifeq ($(OPTIMISE),)
-  $(error MODE=$(MODE) is not one of: fast debug asan)
+  $(error MODE=$(MODE) is not one of: fast debug asan fuzz)
 endif
 # Contraction off: gcc and clang round alike, and a sum has the same bits wherever it is compiled.
 COMMON := $(OPTIMISE) -ffp-contract=off -fopenmp -pthread -I. -D_POSIX_C_SOURCE=200809L
@@ -62,13 +66,15 @@ upto_stages := stages monitoring sharding pipeline
 archives = $(foreach l,$(upto_$1),$(OUT)/lib$(l).a)
 libraries = $(foreach l,$(upto_$1),$(LIBS_$(l)))
 
-TEST_SOURCES := $(shell find tests -name '*.c' -not -path 'tests/bench/*' \
+TEST_SOURCES := $(shell find tests -name '*.c' -not -path 'tests/bench/*' -not -path 'tests/fuzz/*' \
   -not -path 'tests/common/*' -not -path 'tests/tools/*' | LC_ALL=C sort)
 TEST_COMMON := $(wildcard tests/common/*.c)
 TEST_SCRIPTS := $(shell find tests -name '*.test.sh' | LC_ALL=C sort)
 TEST_PROGRAMS := $(patsubst %.c,$(OUT)/%,$(TEST_SOURCES))
 TOOL_SOURCES := $(wildcard tests/tools/*.c)
 TOOL_PROGRAMS := $(patsubst %.c,$(OUT)/%,$(TOOL_SOURCES))
+FUZZ_SOURCES := $(filter-out tests/fuzz/driver.c,$(wildcard tests/fuzz/*.c))
+FUZZ_PROGRAMS := $(patsubst %.c,$(OUT)/%,$(FUZZ_SOURCES))
 BENCH_PROGRAMS := $(patsubst %.c,$(OUT)/%,$(wildcard tests/bench/*.c))
 
 # $1 $2: which files, as git lists them; $3: flags of their instruction set.
@@ -76,7 +82,7 @@ tidy = git ls-files $1 $2 | xargs -P 2 -n 8 sh -c 'clang-tidy --quiet "$$@" -- -
   -DBUILD_ID="\"\"" -DBUILD_MODE="\"\"" $(MPI_CFLAGS)' sh
 
 # --- targets ----------------------------------------------------------------------------------
-.PHONY: all run test check fence bench bench-peers soak soak-1.7b golden format tidy deps help clean
+.PHONY: all run test check fence bench bench-peers soak soak-1.7b soak-data soak-fuzz golden format tidy deps help clean
 .DEFAULT_GOAL := all
 
 all: $(addprefix $(OUT)/,$(PROGRAMS)) ## build the programs
@@ -90,7 +96,7 @@ test: deps ## unit, gradient, property, parallel, golden, stage and fault tests
 	@OUT='$(OUT)' tests/run $(if $(TESTS),$(foreach t,$(TEST_PROGRAMS) $(TEST_SCRIPTS),$(if $(findstring $(TESTS),$t),$t)),$(TEST_PROGRAMS) $(TEST_SCRIPTS))
 
 .PHONY: test-programs
-test-programs: all $(TEST_PROGRAMS) $(TOOL_PROGRAMS) $(BENCH_PROGRAMS) ## build the programs, the tests and the benches
+test-programs: all $(TEST_PROGRAMS) $(TOOL_PROGRAMS) $(FUZZ_PROGRAMS) $(BENCH_PROGRAMS) ## build the programs, the tests and the benches
 
 check: ## the same tests under address, undefined-behaviour and leak sanitizers
 	@$(MAKE) --no-print-directory MODE=asan test
@@ -114,9 +120,19 @@ soak-1.7b: deps ## train 3 steps of 1.72B parameters on this machine, kill and r
 	@$(MAKE) --no-print-directory -j2 all $(OUT)/tests/tools/product_rate
 	@OUT='$(OUT)' tests/soak/train_1b7
 
-soak: deps ## hours, not minutes: kills during the main job
+soak: deps soak-data ## hours, not minutes: kills during the main job, and all that soak-data does
 	@$(MAKE) --no-print-directory -j2 all
 	@OUT='$(OUT)' tests/soak/demo_kills
+
+soak-data: deps ## an hour or more: kills of tokenize, the archive zoo, exact tokens, fuzzing
+	@$(MAKE) --no-print-directory -j2 test-programs
+	@OUT='$(OUT)' MAKE='$(MAKE)' FUZZ_SECONDS='$(FUZZ_SECONDS)' tests/soak/data
+
+soak-fuzz: deps ## fuzz every parser for FUZZ_SECONDS, one after another
+	@MAKE='$(MAKE)' BUILD='$(BUILD)' FUZZ_SECONDS='$(FUZZ_SECONDS)' tests/soak/fuzz
+
+.PHONY: fuzz-programs
+fuzz-programs: $(FUZZ_PROGRAMS) ## build the fuzz targets; MODE=fuzz CC=clang: with libFuzzer
 
 golden: ## remake the golden numbers of tests/golden (needs Python packages)
 	@tests/golden/make
@@ -195,5 +211,12 @@ $(OUT)/$(basename $1): $(OUT)/$(basename $1).o $(OUT)/libtests.a $(call archives
 	$(Q)$(CC) $(COMMON) $$^ $(call libraries,$(call test_layer,$1)) -lcmocka -lpcre2-8 -o $$@
 endef
 $(foreach t,$(TEST_SOURCES) $(TOOL_SOURCES) $(wildcard tests/bench/*.c),$(eval $(call test_rule,$(t))))
+
+define fuzz_rule
+$(OUT)/$(basename $1): $(OUT)/$(basename $1).o $(OUT)/tests/fuzz/driver.o $(OUT)/libtests.a $(call archives,stages)
+	$$(call say,LD)
+	$(Q)$(CC) $(COMMON) $(if $(filter fuzz,$(MODE)),-fsanitize=fuzzer) $$^ $(call libraries,stages) -lcmocka -o $$@
+endef
+$(foreach t,$(FUZZ_SOURCES),$(eval $(call fuzz_rule,$(t))))
 
 -include $(shell find $(OUT) -name '*.d' 2>/dev/null)

@@ -78,6 +78,34 @@ static enum status fill(struct seekable_table *table, const unsigned char *bytes
   return STATUS_OK;
 }
 
+/* A frame that the table calls empty is never read for its content, so it is proved to have none:
+ * otherwise a damaged table would hide content. */
+static enum status check_empty(const struct seekable_table *table, int64_t index, int fd,
+                               const char *path) {
+  const struct seekable_frame *frame = &table->frames[index];
+  if (frame->content_bytes || !frame->stored_bytes) return STATUS_OK;
+  CHECK(frame->stored_bytes <= SEEKABLE_MAX_FRAME_BYTES, STATUS_DAMAGED,
+        "'%s': frame %lld is empty, the seek table says, but has %u bytes", path, (long long)index,
+        frame->stored_bytes);
+  unsigned char *stored = malloc(frame->stored_bytes);
+  CHECK(stored, STATUS_ENVIRONMENT, "out of memory: a frame of '%s'", path);
+  enum status status = descriptor_read(fd, stored, frame->stored_at, frame->stored_bytes, path);
+  const size_t got =
+      status == STATUS_OK ? ZSTD_decompress(NULL, 0, stored, frame->stored_bytes) : 0;
+  free(stored);
+  TRY(status);
+  CHECK(got == 0, STATUS_DAMAGED,
+        "'%s': frame %lld (byte %llu) is not empty as the seek table says: %s", path,
+        (long long)index, (unsigned long long)frame->stored_at, ZSTD_getErrorName(got));
+  return STATUS_OK;
+}
+
+static enum status check_empty_frames(const struct seekable_table *table, int fd,
+                                      const char *path) {
+  for (int64_t i = 0; i < table->count; i++) TRY(check_empty(table, i, fd, path));
+  return STATUS_OK;
+}
+
 enum status seekable_read_table(struct seekable_table *table, int fd, uint64_t file_bytes,
                                 const char *path) {
   struct seekable_table made = {0};
@@ -91,6 +119,7 @@ enum status seekable_read_table(struct seekable_table *table, int fd, uint64_t f
   if (status == STATUS_OK)
     status = descriptor_read(fd, bytes, made.table_at, made.table_bytes, path);
   if (status == STATUS_OK) status = fill(&made, bytes, path);
+  if (status == STATUS_OK) status = check_empty_frames(&made, fd, path);
   free(bytes);
   if (status != STATUS_OK) seekable_free_table(&made);
   TRY(status);

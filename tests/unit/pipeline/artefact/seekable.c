@@ -163,11 +163,31 @@ static void damage_names_the_block(void **state) {
   free(bytes);
 }
 
+/* A table that calls a frame empty which is not would hide its content (found by tests/fuzz). */
+static void frames_called_empty_are_empty(void **state) {
+  (void)state;
+  struct seekable_frame frames[2] = {{0}};
+  struct text file = {0};
+  struct source source;
+  for (int lie = 0; lie < 2; lie++) {
+    text_clear(&file);
+    assert_ok(seekable_store(&file, &frames[0], "head", 4));
+    assert_ok(seekable_store(&file, &frames[1], "tail", lie ? 4 : 0));
+    frames[1].content_bytes = 0;
+    assert_ok(seekable_add_table(&file, frames, 2));
+    put_file("a.zst", file.bytes, file.length);
+    assert_status(lie ? STATUS_DAMAGED : STATUS_OK, source_open(&source, "a.zst", NULL));
+    if (lie) assert_non_null(strstr(error_message(), "frame 1 (byte 20) is not empty"));
+    if (!lie) source_close(&source);
+  }
+  text_free(&file);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(content_comes_back),       cmocka_unit_test(any_place_can_be_read),
       cmocka_unit_test(zstd_reads_what_we_write), cmocka_unit_test(damage_is_found),
-      cmocka_unit_test(damage_names_the_block),
+      cmocka_unit_test(damage_names_the_block),   cmocka_unit_test(frames_called_empty_are_empty),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

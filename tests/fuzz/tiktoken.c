@@ -1,0 +1,67 @@
+/* .tiktoken files: a vocabulary that opens gives every text back. The input is a file, an empty
+ * line, and a text. */
+#include "tests/common/fuzz.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "stages/tokenize/tokenizer.h"
+
+static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+static void add_token(struct text *file, const char *bytes, size_t count, int rank) {
+  char out[16] = {0};
+  unsigned value = 0;
+  for (size_t i = 0; i < 3; i++)
+    value = value << 8 | (i < count ? (unsigned)(unsigned char)bytes[i] : 0);
+  for (size_t i = 0; i < 4; i++) out[i] = i <= count ? digits[value >> (18 - 6 * i) & 63] : '=';
+  fuzz_require(text_format(file, "%s %d\n", out, rank) == STATUS_OK, "memory suffices");
+}
+
+void fuzz_make_seeds(void) {
+  struct text file = {0};
+  for (int byte = 0; byte < 256; byte++) {
+    const char c = (char)byte;
+    add_token(&file, &c, 1, byte);
+  }
+  add_token(&file, "th", 2, 256);
+  add_token(&file, "the", 3, 257);
+  add_token(&file, " t", 2, 258);
+  fuzz_require(text_add(&file, "\nthe then 12 th\xff\n\n  it's") == STATUS_OK, "memory suffices");
+  fuzz_seed(file.bytes, file.length);
+  text_free(&file);
+  fuzz_seed_text("IQ== 0\nIg== 1\r\n\nx");
+}
+
+static const uint8_t *find_text(const uint8_t *bytes, size_t count) {
+  for (size_t i = 0; i + 1 < count; i++)
+    if (bytes[i] == '\n' && bytes[i + 1] == '\n') return bytes + i + 2;
+  return bytes + count;
+}
+
+static void check(struct tokenizer *tokenizer, const char *text, size_t count) {
+  struct tokens ids = {0};
+  struct text back = {0};
+  fuzz_require(tokenizer_encode(tokenizer, &ids, text, count) == STATUS_OK, "any text has ids");
+  for (size_t i = 0; i < ids.count; i++)
+    fuzz_require(ids.ids[i] >= 0 && ids.ids[i] < tokenizer_facts_of(tokenizer)->vocabulary_size,
+                 "ids are inside the vocabulary");
+  fuzz_require(tokenizer_decode(tokenizer, &back, ids.ids, ids.count) == STATUS_OK &&
+                   back.length == count && (!count || !memcmp(back.bytes, text, count)),
+               "ids give the text back");
+  tokens_free(&ids);
+  text_free(&back);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
+  static const char *const kinds[] = {"gpt2", "cl100k", "o200k"};
+  const uint8_t *text = find_text(bytes, count);
+  struct tokenizer *tokenizer;
+  char spec[PATH_MAX];
+  const char *path = fuzz_file("x.tiktoken", bytes, (size_t)(text - bytes));
+  snprintf(spec, sizeof spec, "%s:%s", kinds[count % 3], path);
+  if (tokenizer_open(&tokenizer, spec) != STATUS_OK) return 0;
+  check(tokenizer, (const char *)text, count - (size_t)(text - bytes));
+  tokenizer_close(tokenizer);
+  return 0;
+}
