@@ -45,10 +45,12 @@ static int64_t block(const struct letters *l, int64_t n) {
 }
 
 /* Two norms are modulated besides. */
-static struct demand of_cfm(const struct letters *l) {
+static struct demand of_cfm(const struct letters *l, const struct options *o) {
   const int64_t row = l->n * l->e * l->d, all = l->N * l->e * l->d;
   const int64_t noise = 2 * l->n * (int64_t)sizeof(float) * l->d;
-  return (struct demand){.layer = block(l, l->n) + 4 * row + l->rows * l->e * 12 * l->d,
+  const int64_t plain = o->cfm_qk_norm ? 0 : 4 * row + 2 * l->H * l->n * SUM_BYTES;
+  const int64_t modulation = l->rows * l->e * (o->cfm_modulation == MODULATION_BOUNDED ? 24 : 12);
+  return (struct demand){.layer = block(l, l->n) - plain + 4 * row + modulation * l->d,
                          .kept = 2 * row,
                          .at_end = 16 * row + 2 * all + noise + l->d * LOOKUP_TILE * SUM_BYTES,
                          .at_layers = 11 * row + all + noise,
@@ -90,7 +92,7 @@ static struct demand of_autoencoder(const struct letters *l) {
 static struct demand demand_of(const struct training_layout *layout, const struct letters *l) {
   const struct options *o = &layout->shape->options;
   if (layout->shape->kind == KIND_AUTOENCODE) return of_autoencoder(l);
-  if (o->method == METHOD_CFM) return of_cfm(l);
+  if (o->method == METHOD_CFM) return of_cfm(l, o);
   return o->method == METHOD_AR ? of_ar(l) : of_elf(l, o->elf_bottleneck);
 }
 

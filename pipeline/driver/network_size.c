@@ -41,9 +41,11 @@ static void count_cfm(struct network_size *size, const struct recipe_node *node,
   struct network_count *rest = &size->parts[NETWORK_REST];
   size->parts[NETWORK_TABLES].others = 2 * V * d;
   size->layer = transformer_block(o, network_inner_width(node), 0);
-  size->layer.matrices += 6 * d * c;
+  if (!o->cfm_qk_norm) size->layer.vectors -= 2 * (d / o->heads);
+  if (!o->cfm_modulation_shared) size->layer.matrices += 6 * d * c;
   size->layer.vectors += 6 * d;
   *rest = (struct network_count){.matrices = d * d + 2 * d * c, .vectors = 3 * d};
+  if (o->cfm_modulation_shared) rest->matrices += 6 * d * c;
   add_scalar_embedder(rest, c);
   add_scalar_embedder(rest, c);
   if (o->cfm_weight_learned) add_balance(rest);

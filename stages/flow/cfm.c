@@ -14,22 +14,40 @@ enum { PART_CE, PART_DISTILL };
 
 static const char *const parts[] = {"ce", "distill", NULL};
 
+/* Settings found at the width cfm_base_width serve any other: matrices that read channels of the
+ * width learn at a rate that falls as 1 / width, and the head also starts as small (arXiv
+ * 2203.03466, table 8; the state is normalised, so the table keeps the size of its entries). */
+static double width_ratio(const struct options *options) {
+  const int64_t base = options->cfm_base_width;
+  return base > 0 ? (double)base / (double)options->width : 1;
+}
+
+static struct cfm_transformer_config configure(const struct options *options) {
+  return (struct cfm_transformer_config){.depth = options->depth,
+                                         .width = options->width,
+                                         .heads = options->heads,
+                                         .feedforward = options->feedforward,
+                                         .state_width = options->width,
+                                         .condition = options->cfm_condition,
+                                         .bounded = options->cfm_modulation == MODULATION_BOUNDED,
+                                         .shared = options->cfm_modulation_shared,
+                                         .plain_attention = !options->cfm_qk_norm,
+                                         .spectral = options->cfm_initial == INITIAL_SPECTRAL,
+                                         .rate = width_ratio(options),
+                                         .recompute = options->recompute};
+}
+
 static void declare(const struct flow *flow, struct cfm_model *model, struct params *params) {
   const struct options *options = flow->options;
   const struct vocab *vocab = flow->vocab;
-  const double scale = 1 / sqrt((double)options->width);
+  const struct cfm_transformer_config config = configure(options);
+  const double scale = 1 / sqrt((double)options->width * config.rate);
   model->table = params_add_table(params, vocab->size, options->width, PARAM_NORMAL, scale,
                                   "embedding.weight");
-  cfm_transformer_declare(&model->network, params,
-                          &(struct cfm_transformer_config){.depth = options->depth,
-                                                           .width = options->width,
-                                                           .heads = options->heads,
-                                                           .feedforward = options->feedforward,
-                                                           .state_width = options->width,
-                                                           .condition = options->cfm_condition,
-                                                           .recompute = options->recompute});
-  model->output =
-      params_add_table(params, vocab->size, options->width, PARAM_NORMAL, 0.02, "head.weight");
+  cfm_transformer_declare(&model->network, params, &config);
+  model->output = params_add_table(params, vocab->size, options->width, PARAM_NORMAL,
+                                   0.02 * config.rate, "head.weight");
+  model->output->rate = config.rate;
   if (options->cfm_weight_learned) cfm_balance_declare(&model->balance, params);
   param_slice(model->table, vocab->rows.begin, vocab->rows.end - vocab->rows.begin);
   param_slice(model->output, vocab->rows.begin, vocab->rows.end - vocab->rows.begin);

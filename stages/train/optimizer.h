@@ -3,6 +3,7 @@
  * Rule for each tensor: with `optimizer: adamw` all take Adam; with `optimizer: muon` matrices
  * (PARAM_MATRIX, cut over a vocabulary group or not) take Muon, and tables, vectors and tokens take
  * Adam in its Nesterov form, at the same learning rate. Weight decay shrinks matrices and tables.
+ * param->rate is a factor of Adam's rate, not of what decay takes in a step.
  *
  * A step that is skipped changes nothing here: `updates` counts the updates made and is the k of
  * the bias corrections; `averaged` counts the updates that entered the average, whose decay is the

@@ -52,17 +52,18 @@ static struct work open_work(const struct optimizer *optimizer, int64_t tensor,
                              const struct optimizer_update *update) {
   const struct options *options = optimizer->options;
   const struct param *param = optimizer->tensors[tensor].param;
+  const double factor = optimizer->tensors[tensor].muon ? 1 : param->rate;
   char purpose[PARAM_NAME_BYTES + 16];
   snprintf(purpose, sizeof purpose, "moments.%s", param->name);
   return (struct work){
       .optimizer = optimizer,
       .tensor = optimizer->tensors + tensor,
       .gradient = gradient,
-      .adam = {.rate = update->rate,
+      .adam = {.rate = update->rate * factor,
                .beta1 = options->beta1,
                .beta2 = options->beta2,
                .epsilon = options->epsilon,
-               .decay = decay_of(optimizer, param),
+               .decay = decay_of(optimizer, param) / factor,
                .gradient_scale = update->gradient_scale,
                .nesterov = options->optimizer == OPTIMIZER_MUON},
       .narrow = options->moments == MOMENTS_BF16,

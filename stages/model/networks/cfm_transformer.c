@@ -12,21 +12,37 @@
 
 static const double epsilon = 1e-6;
 
+/* How a matrix that reads channels of the width starts and learns. */
+static void start_matrix(const struct cfm_transformer_config *config, struct param *matrix) {
+  if (config->spectral) matrix->init = PARAM_SPECTRAL;
+  if (config->rate > 0) matrix->rate = config->rate;
+}
+
+/* Normalised vectors must not start at zero, where the norm has no slope that is of use. */
+static enum param_init modulation_init(const struct cfm_transformer_config *config) {
+  return config->bounded ? PARAM_FAN_IN_NORMAL : PARAM_ZERO;
+}
+
 static void declare_block(struct cfm_block *block, struct params *params,
                           const struct cfm_transformer_config *config, int64_t layer) {
   char prefix[PARAM_NAME_BYTES];
   const int64_t width = config->width;
   const int64_t hidden = config->feedforward ? config->feedforward : swiglu_hidden(width);
   const struct self_attention_options attention = {
-      .width = width, .heads = config->heads, .epsilon = epsilon};
-  block->modulation = params_add_matrix(params, 6 * width, config->condition, PARAM_ZERO, 0,
-                                        "blocks.%lld.modulation.weight", (long long)layer);
+      .width = width, .heads = config->heads, .plain = config->plain_attention, .epsilon = epsilon};
+  if (!config->shared)
+    block->modulation =
+        params_add_matrix(params, 6 * width, config->condition, modulation_init(config), 1,
+                          "blocks.%lld.modulation.weight", (long long)layer);
   block->modulation_bias = params_add_vector(params, 6 * width, PARAM_ZERO, 0,
                                              "blocks.%lld.modulation.bias", (long long)layer);
   snprintf(prefix, sizeof prefix, "blocks.%lld.attn", (long long)layer);
   self_attention_declare(&block->attention, params, &attention, prefix);
   snprintf(prefix, sizeof prefix, "blocks.%lld.mlp", (long long)layer);
   swiglu_declare(&block->mlp, params, width, hidden, false, prefix);
+  struct param *const matrices[] = {block->attention.qkv, block->attention.proj, block->mlp.w12,
+                                    block->mlp.w3};
+  for (int i = 0; i < 4; i++) start_matrix(config, matrices[i]);
 }
 
 void cfm_transformer_declare(struct cfm_transformer *net, struct params *params,
@@ -36,14 +52,28 @@ void cfm_transformer_declare(struct cfm_transformer *net, struct params *params,
   net->blocks = arena_take(params->arena, (size_t)config->depth * sizeof *net->blocks);
   net->input = params_add_matrix(params, width, config->state_width, PARAM_XAVIER_UNIFORM, 1,
                                  "input.weight");
+  start_matrix(config, net->input);
   net->input_bias = params_add_vector(params, width, PARAM_ZERO, 0, "input.bias");
   scalar_embedder_declare(&net->from, params, config->condition, "s_embedder");
   scalar_embedder_declare(&net->span, params, config->condition, "span_embedder");
-  for (int64_t i = 0; i < config->depth; i++) declare_block(&net->blocks[i], params, config, i);
-  net->final_modulation = params_add_matrix(params, 2 * width, config->condition, PARAM_ZERO, 0,
-                                            "final.modulation.weight");
+  if (config->shared)
+    net->modulation = params_add_matrix(params, 6 * width, config->condition,
+                                        modulation_init(config), 1, "modulation.weight");
+  for (int64_t i = 0; i < config->depth; i++) {
+    net->blocks[i] = (struct cfm_block){.modulation = net->modulation, .bounded = config->bounded};
+    declare_block(&net->blocks[i], params, config, i);
+  }
+  net->final_modulation = params_add_matrix(params, 2 * width, config->condition,
+                                            modulation_init(config), 1, "final.modulation.weight");
   net->final_modulation_bias =
       params_add_vector(params, 2 * width, PARAM_ZERO, 0, "final.modulation.bias");
+}
+
+/* `chunks` vectors of the width, one row each of c; normalised one by one when bounded. */
+static struct value *modulation(struct tape *tape, struct value *c, struct param *matrix,
+                                struct param *bias, int64_t chunks, bool bounded) {
+  struct value *m = linear_forward(tape, c, matrix, bias);
+  return bounded ? rmsnorm_forward(tape, m, NULL, chunks, epsilon) : m;
 }
 
 /* The i-th chunk of a modulation vector. */
@@ -69,8 +99,8 @@ static struct value *block_forward(struct tape *tape, const void *arguments, str
   const struct block_arguments *given = arguments;
   const struct cfm_block *block = given->block;
   const int64_t positions = given->sequence.positions, width = h->cols;
-  struct value *m =
-      linear_forward(tape, given->condition, block->modulation, block->modulation_bias);
+  struct value *m = modulation(tape, given->condition, block->modulation, block->modulation_bias, 6,
+                               block->bounded);
   struct value *branch = self_attention_forward(
       tape, &block->attention, modulated_norm(tape, h, m, 0, positions), &given->sequence);
   h = modulate_gate(tape, h, branch, chunk(tape, m, width, 2), positions);
@@ -102,6 +132,7 @@ struct value *cfm_transformer_forward(struct tape *tape, const struct cfm_transf
             ? tape_checkpoint(tape, block_forward, &arguments, sizeof arguments, h, &c, 1)
             : block_forward(tape, &arguments, h);
   }
-  struct value *m = linear_forward(tape, c, net->final_modulation, net->final_modulation_bias);
+  struct value *m = modulation(tape, c, net->final_modulation, net->final_modulation_bias, 2,
+                               net->config.bounded);
   return modulated_norm(tape, h, m, 0, positions);
 }

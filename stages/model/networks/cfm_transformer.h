@@ -7,8 +7,9 @@
  *   hidden = modulate(norm(h))
  *
  * norm is a root mean square norm without parameters; shifts, scales and gates are linear in c and
- * start at zero. Full attention, normalised q and k, half-split rotary positions, no biases in the
- * blocks.
+ * start at zero, or, bounded, are linear in c and then normalised each, so that the network cannot
+ * get arbitrarily steep in time. Full attention, normalised q and k, half-split rotary positions,
+ * no biases in the blocks.
  */
 #ifndef STAGES_MODEL_NETWORKS_CFM_TRANSFORMER_H
 #define STAGES_MODEL_NETWORKS_CFM_TRANSFORMER_H
@@ -24,14 +25,20 @@
 
 struct cfm_transformer_config {
   int64_t depth, width, heads;
-  int64_t feedforward; /* inner width; 0: swiglu_hidden(width) */
-  int64_t state_width; /* d: channels of the embedded state y */
-  int64_t condition;   /* channels of c; 128 in the published runs */
-  bool recompute;      /* compute the blocks again in backward instead of keeping them */
+  int64_t feedforward;  /* inner width; 0: swiglu_hidden(width) */
+  int64_t state_width;  /* d: channels of the embedded state y */
+  int64_t condition;    /* channels of c; 128 in the published runs */
+  bool bounded;         /* modulation vectors are normalised, instead of starting at zero */
+  bool shared;          /* one modulation matrix for all blocks, with biases of their own */
+  bool plain_attention; /* q and k are not normalised */
+  bool spectral;        /* matrices start with a largest singular value of 1, else Xavier-uniform */
+  double rate;          /* factor of the learning rate of matrices that read `width`; 0: 1 */
+  bool recompute;       /* compute the blocks again in backward instead of keeping them */
 };
 
 struct cfm_block {
   struct param *modulation, *modulation_bias; /* condition -> 6 width */
+  bool bounded;
   struct self_attention attention;
   struct swiglu mlp;
 };
@@ -40,6 +47,7 @@ struct cfm_transformer {
   struct cfm_transformer_config config;
   struct param *input, *input_bias; /* d -> width */
   struct scalar_embedder from, span;
+  struct param *modulation; /* of all blocks, when shared; else NULL */
   struct cfm_block *blocks;
   struct param *final_modulation, *final_modulation_bias; /* condition -> 2 width */
 };

@@ -17,8 +17,12 @@ void self_attention_declare(struct self_attention *attention, struct params *par
   if (options->bias)
     attention->qkv_bias =
         params_add_vector(params, 3 * width, PARAM_ZERO, 0, "%s.qkv.bias", prefix);
-  attention->q_norm = params_add_vector(params, head_dim, PARAM_ONE, 0, "%s.q_norm.weight", prefix);
-  attention->k_norm = params_add_vector(params, head_dim, PARAM_ONE, 0, "%s.k_norm.weight", prefix);
+  if (!options->plain) {
+    attention->q_norm =
+        params_add_vector(params, head_dim, PARAM_ONE, 0, "%s.q_norm.weight", prefix);
+    attention->k_norm =
+        params_add_vector(params, head_dim, PARAM_ONE, 0, "%s.k_norm.weight", prefix);
+  }
   attention->proj =
       params_add_matrix(params, width, width, PARAM_XAVIER_UNIFORM, 1, "%s.proj.weight", prefix);
   if (options->bias)
@@ -33,8 +37,8 @@ static struct value *normalise_and_rotate(struct tape *tape, const struct self_a
                             .theta = rotary_base,
                             .interleaved = options->interleaved,
                             .positions = sequence->places};
-  return rope_forward(tape, rmsnorm_forward(tape, x, gain, options->heads, options->epsilon),
-                      &rope);
+  if (!options->plain) x = rmsnorm_forward(tape, x, gain, options->heads, options->epsilon);
+  return rope_forward(tape, x, &rope);
 }
 
 struct value *self_attention_forward(struct tape *tape, const struct self_attention *attention,

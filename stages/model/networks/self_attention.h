@@ -14,6 +14,7 @@
 struct self_attention_options {
   int64_t width, heads; /* heads divide width */
   bool bias;            /* of both maps */
+  bool plain;           /* q and k are not normalised */
   bool interleaved;     /* rotary pairs (2i, 2i + 1), else (i, i + D / 2) */
   double epsilon;       /* of the norms of q and k */
 };
@@ -23,7 +24,8 @@ struct self_attention {
   struct param *qkv, *qkv_bias, *q_norm, *k_norm, *proj, *proj_bias;
 };
 
-/* Declares PREFIX.{qkv,q_norm,k_norm,proj}, matrices Xavier-uniform on their fused shape. Local. */
+/* Declares PREFIX.{qkv,q_norm,k_norm,proj}, without norms when plain; matrices Xavier-uniform on
+ * their fused shape. Local. */
 void self_attention_declare(struct self_attention *attention, struct params *params,
                             const struct self_attention_options *options, const char *prefix);
 

@@ -8,6 +8,7 @@
 
 #include "pipeline/base/bf16.h"
 #include "pipeline/base/random.h"
+#include "stages/model/tape/param_spectral.h"
 
 enum { FIRST_CAPACITY = 64 };
 
@@ -40,8 +41,13 @@ static struct param *add(struct params *params, struct param described, const ch
 
 static struct param describe(enum param_kind kind, int64_t rows, int64_t cols, enum param_init init,
                              double scale) {
-  struct param param = {
-      .kind = kind, .rows = rows, .cols = cols, .dimensions = 2, .init = init, .scale = scale};
+  struct param param = {.kind = kind,
+                        .rows = rows,
+                        .cols = cols,
+                        .dimensions = 2,
+                        .init = init,
+                        .scale = scale,
+                        .rate = 1};
   param.shape[0] = rows;
   param.shape[1] = cols;
   return param;
@@ -151,6 +157,7 @@ static double init_width(const struct param *param) {
   case PARAM_ZERO:
     return 0;
   case PARAM_ONE:
+  case PARAM_SPECTRAL:
     return 1;
   case PARAM_NORMAL:
   case PARAM_UNIFORM:
@@ -168,6 +175,7 @@ static double init_value(const struct param *param, double width, struct random_
   switch (param->init) {
   case PARAM_NORMAL:
   case PARAM_FAN_IN_NORMAL:
+  case PARAM_SPECTRAL:
     return width * random_normal(stream, (uint64_t)index);
   case PARAM_UNIFORM:
   case PARAM_XAVIER_UNIFORM:
@@ -191,8 +199,12 @@ static void initialise(const struct param *param, enum dtype dtype, uint64_t see
 }
 
 void params_initialise(const struct params *params, enum dtype element, uint64_t seed) {
-  for (int64_t i = 0; i < params->count; i++)
-    initialise(params->items[i], param_dtype(params->items[i], element), seed);
+  for (int64_t i = 0; i < params->count; i++) {
+    const struct param *param = params->items[i];
+    const enum dtype dtype = param_dtype(param, element);
+    initialise(param, dtype, seed);
+    if (param->init == PARAM_SPECTRAL) param_spectral_scale(param, dtype, params->arena);
+  }
 }
 
 struct param *params_find(const struct params *params, const char *name) {

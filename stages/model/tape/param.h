@@ -22,7 +22,8 @@ enum param_init {
   PARAM_NORMAL,         /* N(0, scale^2) */
   PARAM_UNIFORM,        /* U(-scale, scale) */
   PARAM_XAVIER_UNIFORM, /* U(-a, a), a = scale * sqrt(6 / (rows + cols)) */
-  PARAM_FAN_IN_NORMAL   /* N(0, scale^2 / cols) */
+  PARAM_FAN_IN_NORMAL,  /* N(0, scale^2 / cols) */
+  PARAM_SPECTRAL        /* normal, with `scale` as the largest singular value; not of slices */
 };
 
 /* What the array is, which decides its type in memory and its optimizer. */
@@ -58,6 +59,7 @@ struct param {
   int64_t shape[PARAM_DIMENSIONS];
   enum param_init init;
   double scale;
+  double rate;  /* factor of the learning rate; 1 */
   bool frozen;  /* no gradient, no optimizer state */
   bool derived; /* computed from other parameters: it has a gradient, which every rank needs, but no
                    initial value, no optimizer state and no place in checkpoints or counts */
@@ -84,8 +86,8 @@ struct params {
 void params_init(struct params *params, struct arena *arena);
 
 /* Declares a parameter; the returned struct is owned by the set and never moves. The caller may
- * change `kind`, `frozen`, `dimensions` and `shape` before binding. `name` is a printf format;
- * names are unique in the set (assert). Local. */
+ * change `kind`, `init`, `scale`, `rate`, `frozen`, `dimensions` and `shape` before binding. `name`
+ * is a printf format; names are unique in the set (assert). Local. */
 struct param *params_add_matrix(struct params *params, int64_t rows, int64_t cols,
                                 enum param_init init, double scale, const char *name, ...)
     __attribute__((format(printf, 6, 7)));

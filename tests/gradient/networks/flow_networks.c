@@ -79,16 +79,15 @@ static struct value *build_cfm(void *context, struct tape *tape, struct value *c
   return cfm_transformer_forward(tape, &setting->cfm, inputs[0], early, late, BATCH, POSITIONS);
 }
 
-static void check_cfm(bool recompute) {
+static void check_cfm(struct cfm_transformer_config config) {
   struct setting setting;
   open_setting(&setting);
-  cfm_transformer_declare(&setting.cfm, &setting.params,
-                          &(struct cfm_transformer_config){.depth = 2,
-                                                           .width = WIDTH,
-                                                           .heads = 2,
-                                                           .state_width = LATENT,
-                                                           .condition = 4,
-                                                           .recompute = recompute});
+  config.depth = 2;
+  config.width = WIDTH;
+  config.heads = 2;
+  config.state_width = LATENT;
+  config.condition = 4;
+  cfm_transformer_declare(&setting.cfm, &setting.params, &config);
   gradient_check(&(struct gradient_case){.build = build_cfm,
                                          .context = &setting,
                                          .step = 1e-4,
@@ -99,12 +98,20 @@ static void check_cfm(bool recompute) {
 
 static void cfm(void **state) {
   (void)state;
-  check_cfm(false);
+  check_cfm((struct cfm_transformer_config){.recompute = false});
 }
 
 static void cfm_recomputed(void **state) {
   (void)state;
-  check_cfm(true);
+  check_cfm((struct cfm_transformer_config){.recompute = true});
+}
+
+static void cfm_options(void **state) {
+  (void)state;
+  check_cfm((struct cfm_transformer_config){.bounded = true});
+  check_cfm((struct cfm_transformer_config){.shared = true});
+  check_cfm((struct cfm_transformer_config){.plain_attention = true, .spectral = true});
+  check_cfm((struct cfm_transformer_config){.bounded = true, .shared = true, .recompute = true});
 }
 
 /* Encoder and decoder, fewer latents than positions. */
@@ -147,8 +154,12 @@ static void aurora_recomputed(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(elf),    cmocka_unit_test(elf_recomputed),
-                                     cmocka_unit_test(cfm),    cmocka_unit_test(cfm_recomputed),
-                                     cmocka_unit_test(aurora), cmocka_unit_test(aurora_recomputed)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(elf),
+                                     cmocka_unit_test(elf_recomputed),
+                                     cmocka_unit_test(cfm),
+                                     cmocka_unit_test(cfm_recomputed),
+                                     cmocka_unit_test(cfm_options),
+                                     cmocka_unit_test(aurora),
+                                     cmocka_unit_test(aurora_recomputed)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -30,6 +30,7 @@ static void open_fixture(struct fixture *f, enum dtype element) {
   params_add_matrix(&f->params, WIDTH, WIDTH, PARAM_NORMAL, 1, "matrix");
   params_add_table(&f->params, 5, WIDTH, PARAM_NORMAL, 1, "table");
   params_add_vector(&f->params, WIDTH, PARAM_ONE, 0, "gain");
+  f->params.items[0]->rate = 0.5;
   params_bind(&f->params, &f->weights, element, true);
   params_initialise(&f->params, element, 3);
   f->world = (struct comm){.size = 1};
@@ -108,7 +109,11 @@ static void check_adam(enum dtype element) {
     apply_all(&f, k, 0.01, 0.5);
     for (int64_t i = 0; i < PARAMS; i++)
       for (int64_t j = 0; j < param_count(f.params.items[i]); j++)
-        exact_step(&exact[i][j], 0.5 * (double)gradient_of(k, j), 0.01, i < 2 ? 0.1 : 0, k);
+        exact_step(&exact[i][j], 0.5 * (double)gradient_of(k, j), i == 0 ? 0.005 : 0.01,
+                   i == 0   ? 0.2
+                   : i == 1 ? 0.1
+                            : 0,
+                   k); /* decay takes as much at half the rate */
   }
   for (int64_t i = 0; i < PARAMS; i++)
     for (int64_t j = 0; j < param_count(f.params.items[i]); j++) {
