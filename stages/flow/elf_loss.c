@@ -93,6 +93,23 @@ static struct value *call_network(const struct work *work, const struct selectio
   return elf_backbone_forward(work->tape, &elf->network, &input);
 }
 
+static struct value *pick(const struct work *work, const struct selection *selection,
+                          struct value *from) {
+  return combine_pick_rows(work->tape, from, selection->index,
+                           selection->count * work->batch->positions);
+}
+
+/* The predicted latents of the selected rows from their residual stream. */
+static struct value *predict(const struct work *work, const struct selection *selection,
+                             struct value *hidden) {
+  double *time = arena_take(work->tape->records, (size_t)selection->count * sizeof *time);
+  for (int64_t j = 0; j < selection->count; j++) time[j] = work->rows[selection->rows[j]].time;
+  const bool was_recording = tape_pause(work->tape);
+  struct value *z = pick(work, selection, work->z);
+  tape_resume(work->tape, was_recording);
+  return elf_predict(work->flow, work->tape, hidden, z, time, selection->count);
+}
+
 static struct value *zeros(struct tape *tape, int64_t rows, int64_t cols) {
   struct value *value = tape_constant(tape, rows, cols);
   tape->kernels->fill_zero(value->data, rows * cols);
@@ -114,27 +131,20 @@ static void put_rows(const struct work *work, struct value *draft, const struct 
 /* The first predictions: of the network without a draft, gradient stopped; zeros in other rows.
  * Only its result stays in memory. */
 static struct value *make_draft(const struct work *work) {
-  const struct elf *elf = work->flow->state;
   struct tape *tape = work->tape;
   struct value *draft = zeros(tape, work->z->rows, work->z->cols);
   const bool was_recording = tape_pause(tape);
   const size_t mark = arena_mark(tape->arena), records = arena_mark(tape->records);
   const struct selection selection = select_rows(work, has_draft);
   if (selection.count > 0) {
-    const int64_t n = selection.count * work->batch->positions;
-    struct value *z = combine_pick_rows(tape, work->z, selection.index, n);
-    struct value *hidden = call_network(work, &selection, z, zeros(tape, n, z->cols));
-    put_rows(work, draft, elf_backbone_denoise(tape, &elf->network, hidden), &selection);
+    struct value *z = pick(work, &selection, work->z);
+    struct value *hidden = call_network(work, &selection, z, zeros(tape, z->rows, z->cols));
+    put_rows(work, draft, predict(work, &selection, hidden), &selection);
   }
   arena_reset(tape->arena, mark);
   arena_reset(tape->records, records);
   tape_resume(tape, was_recording);
   return draft;
-}
-
-static double gap(const struct elf_row *row) {
-  const double rest = 1 - row->time;
-  return rest > ELF_SMALLEST_GAP ? rest : ELF_SMALLEST_GAP;
 }
 
 /* 1 - 1 / w for rows with a draft; validation looks at the plain target. */
@@ -147,13 +157,13 @@ static double push(const struct work *work, const struct elf_row *row) {
 static struct value *guided_target(const struct work *work, const struct selection *selection,
                                    const struct value *prediction) {
   struct tape *tape = work->tape;
-  const int64_t T = work->batch->positions, E = prediction->cols, n = selection->count * T;
+  const int64_t T = work->batch->positions, E = prediction->cols;
   const bool was_recording = tape_pause(tape);
   float *pushes = tape_save(tape, (size_t)(selection->count * E) * sizeof *pushes);
   for (int64_t i = 0; pushes && i < selection->count * E; i++)
     pushes[i] = (float)push(work, &work->rows[selection->rows[i / E]]);
-  struct value *data = combine_pick_rows(tape, work->latents, selection->index, n);
-  struct value *draft = combine_pick_rows(tape, work->draft, selection->index, n);
+  struct value *data = pick(work, selection, work->latents);
+  struct value *draft = pick(work, selection, work->draft);
   struct value *way =
       combine_add(tape, tape_detach(tape, prediction), combine_scale(tape, draft, -1));
   struct value *gate = tape_input(tape, pushes, selection->count, E);
@@ -170,23 +180,21 @@ static bool covers(const struct work *work, const struct selection *selection, i
 }
 
 static void denoise_loss(const struct work *work, struct flow_losses *losses) {
-  const struct elf *elf = work->flow->state;
   struct tape *tape = work->tape;
   const struct selection selection = select_some(work, is_denoised);
   const int64_t T = work->batch->positions, n = selection.count * T;
-  struct value *hidden = combine_pick_rows(tape, work->hidden, selection.index, n);
-  struct value *x = elf_backbone_denoise(tape, &elf->network, hidden);
+  struct value *x = predict(work, &selection, pick(work, &selection, work->hidden));
   struct value *target = guided_target(work, &selection, x);
   float *weight = arena_take_zeroed(tape->records, (size_t)n * sizeof *weight);
   double *loss = arena_take_zeroed(tape->records, (size_t)n * sizeof *loss);
   for (int64_t i = 0; i < n; i++) {
-    const double distance = gap(&work->rows[selection.rows[i / T]]);
+    const double distance = elf_gap(work->rows[selection.rows[i / T]].time);
     if (covers(work, &selection, i, is_denoised))
       weight[i] = (float)(1 / (distance * distance * work->denominator));
   }
   mse_forward(tape, loss, x, target, weight);
   for (int64_t i = 0; i < n; i++) {
-    const double distance = gap(&work->rows[selection.rows[i / T]]);
+    const double distance = elf_gap(work->rows[selection.rows[i / T]].time);
     if (!covers(work, &selection, i, is_denoised)) continue;
     losses->sum[ELF_MSE] += loss[i] / (distance * distance);
     losses->weight[ELF_MSE] += 1;
@@ -198,8 +206,7 @@ static void decode_loss(const struct work *work, struct flow_losses *losses) {
   struct tape *tape = work->tape;
   const struct selection selection = select_some(work, is_decoded);
   const int64_t n = selection.count * work->batch->positions;
-  struct value *hidden = combine_pick_rows(tape, work->hidden, selection.index, n);
-  struct value *x = elf_backbone_decode(tape, &elf->network, hidden);
+  struct value *x = elf_backbone_decode(tape, &elf->network, pick(work, &selection, work->hidden));
   float *weight = arena_take_zeroed(tape->records, (size_t)n * sizeof *weight);
   int32_t *targets = arena_take(tape->records, (size_t)n * sizeof *targets);
   struct head_result result = {.loss =

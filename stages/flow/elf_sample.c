@@ -55,24 +55,28 @@ static void start(const struct flow *flow, struct walk *walk) {
   }
 }
 
+/* What the network sees. */
+static struct value *input(struct tape *tape, const struct walk *walk, const float *latents) {
+  return tape_input(tape, latents, walk->request->count * walk->request->positions, walk->width);
+}
+
 static struct value *call_network(const struct flow *flow, struct tape *tape, struct walk *walk,
-                                  double time, bool decode) {
+                                  struct value *z, double time, bool decode) {
   const struct elf *elf = flow->state;
   const struct flow_request *request = walk->request;
-  const int64_t n = request->count * request->positions;
   for (int64_t i = 0; i < request->count; i++) {
     walk->time[i] = time;
     walk->guidance[i] = request->options->elf_guidance;
     walk->decode[i] = decode ? 1 : 0;
   }
-  const struct elf_backbone_input input = {.batch = request->count,
-                                           .positions = request->positions,
-                                           .z = tape_input(tape, walk->renoised, n, walk->width),
-                                           .draft = tape_input(tape, walk->draft, n, walk->width),
-                                           .time = walk->time,
-                                           .guidance = walk->guidance,
-                                           .decode = walk->decode};
-  return elf_backbone_forward(tape, &elf->network, &input);
+  return elf_backbone_forward(tape, &elf->network,
+                              &(struct elf_backbone_input){.batch = request->count,
+                                                           .positions = request->positions,
+                                                           .z = z,
+                                                           .draft = input(tape, walk, walk->draft),
+                                                           .time = walk->time,
+                                                           .guidance = walk->guidance,
+                                                           .decode = walk->decode});
 }
 
 double elf_renoise(float *z, int64_t count, double from, double to, double gamma, double scale,
@@ -85,8 +89,7 @@ double elf_renoise(float *z, int64_t count, double from, double to, double gamma
 }
 
 void elf_step(float *z, const float *x, int64_t count, double from, double to) {
-  const double rest = 1 - from > ELF_SMALLEST_GAP ? 1 - from : ELF_SMALLEST_GAP;
-  const double share = (to - from) / rest;
+  const double share = (to - from) / elf_gap(from);
   for (int64_t c = 0; c < count; c++)
     z[c] = (float)((1 - share) * (double)z[c] + share * (double)x[c]);
 }
@@ -124,10 +127,11 @@ static void advance(struct walk *walk, int64_t k, double time) {
 }
 
 static void step(const struct flow *flow, struct tape *tape, struct walk *walk, int64_t k) {
-  const struct elf *elf = flow->state;
   const double time = renoise(flow, walk, k);
-  struct value *hidden = call_network(flow, tape, walk, time, false);
-  tape_output(tape, walk->draft, elf_backbone_denoise(tape, &elf->network, hidden));
+  struct value *z = input(tape, walk, walk->renoised);
+  struct value *hidden = call_network(flow, tape, walk, z, time, false);
+  tape_output(tape, walk->draft,
+              elf_predict(flow, tape, hidden, z, walk->time, walk->request->count));
   advance(walk, k, time);
 }
 
@@ -138,7 +142,7 @@ static void decode(const struct flow *flow, struct tape *tape, struct walk *walk
     walk->renoised[c] = walk->z[c];
     walk->draft[c] = 0;
   }
-  struct value *hidden = call_network(flow, tape, walk, 1, true);
+  struct value *hidden = call_network(flow, tape, walk, input(tape, walk, walk->renoised), 1, true);
   struct head_result result = {.argmax = tokens};
   head_forward(tape, &result, elf_backbone_decode(tape, &elf->network, hidden),
                &(struct head){.vocab = flow->vocab,

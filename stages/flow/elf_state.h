@@ -18,6 +18,10 @@ enum elf_part { ELF_MSE, ELF_CE };
 /* 1 - t is never taken smaller than this: the velocity (x - z) / (1 - t) stays finite. */
 #define ELF_SMALLEST_GAP 0.05
 
+static inline double elf_gap(double time) {
+  return 1 - time > ELF_SMALLEST_GAP ? 1 - time : ELF_SMALLEST_GAP;
+}
+
 struct elf {
   struct elf_backbone network;
 };
@@ -40,6 +44,13 @@ double elf_time(const struct options *options, double u);
 /* z[B * T, E], a constant: the rows' noisy latents. Local. */
 struct value *elf_noisy(const struct flow *flow, struct tape *tape, const struct flow_batch *batch,
                         const struct elf_row *rows);
+
+/* The predicted latents x[count * T, E] of `count` sequences from their residual stream, by the
+ * option elf_prediction: the output itself, z + gap * output for a velocity, z + gap * (z - sigma *
+ * output) / max(t, 0.05) for unit noise, with gap = elf_gap(t). z [count * T, E] is what the
+ * network saw (not read for x), a constant; time[count]. Local. */
+struct value *elf_predict(const struct flow *flow, struct tape *tape, struct value *hidden,
+                          struct value *z, const double *time, int64_t count);
 
 /* flow_kind.loss and flow_kind.sample of the formulation. */
 enum status elf_loss(struct flow *flow, struct tape *tape, const struct flow_batch *batch,

@@ -1,4 +1,5 @@
-/* Laws of ELF: times, samplers, and independence of batch neighbours (R-DLM-1, R-DLM-2, R-DLM-3, R-DLM-12). */
+/* Laws of ELF: times, samplers, and independence of batch neighbours (R-DLM-1, R-DLM-2, R-DLM-3,
+ * R-DLM-12). */
 #include <math.h>
 
 #include "stages/flow/elf_state.h"

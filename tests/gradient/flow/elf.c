@@ -40,9 +40,10 @@ static void open_tiny(struct tiny_flow *tiny, double decode_share, double self_c
   tiny->options.elf_self_condition = self_condition;
 }
 
-static void check_differences(double decode_share) {
+static void check_differences(double decode_share, enum prediction_choice prediction) {
   struct tiny_flow tiny;
   open_tiny(&tiny, decode_share, 0);
+  tiny.options.elf_prediction = prediction;
   tiny_flow_open(&tiny, &flow_elf);
   gradient_check(&(struct gradient_case){.build = build_loss,
                                          .context = &tiny,
@@ -54,17 +55,23 @@ static void check_differences(double decode_share) {
 
 static void denoise_and_decode(void **state) {
   (void)state;
-  check_differences(0.4);
+  check_differences(0.4, PREDICTION_X);
 }
 
 static void denoise_only(void **state) {
   (void)state;
-  check_differences(0);
+  check_differences(0, PREDICTION_X);
 }
 
 static void decode_only(void **state) {
   (void)state;
-  check_differences(1);
+  check_differences(1, PREDICTION_X);
+}
+
+static void velocity_and_noise(void **state) {
+  (void)state;
+  check_differences(0.4, PREDICTION_V);
+  check_differences(0.4, PREDICTION_EPS);
 }
 
 /* The objective of denoised rows that all have a draft, both its constants taken at the first
@@ -182,7 +189,9 @@ static void guidance_one_is_the_plain_target(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(denoise_and_decode),
-                                     cmocka_unit_test(denoise_only), cmocka_unit_test(decode_only),
+                                     cmocka_unit_test(denoise_only),
+                                     cmocka_unit_test(decode_only),
+                                     cmocka_unit_test(velocity_and_noise),
                                      cmocka_unit_test(guidance_is_the_published_target),
                                      cmocka_unit_test(guidance_one_is_the_plain_target)};
   return cmocka_run_group_tests(tests, NULL, NULL);
