@@ -8,7 +8,6 @@ enum {
   HEAD_BLOCK = 512, /* tokens */
   HEAD_TILE = 1024, /* rows of the vocabulary */
   LOOKUP_TILE = 64,
-  SLICES = 16,
   CONTROL = 12 /* positions that ELF puts in front */
 };
 
@@ -99,7 +98,7 @@ static struct demand demand_of(const struct training_layout *layout, const struc
 /* Gradients of the hidden states of all members along the tree over slices, and the tiles. */
 static int64_t head_bytes(const struct training_layout *layout, const struct letters *l,
                           int64_t width) {
-  const int64_t slices = SLICES / layout->group > 0 ? SLICES / layout->group : 1;
+  const int64_t slices = training_layout_slices(layout);
   const int64_t sums = (memory_tree_depth(slices) + 1) * l->N * width * SUM_BYTES;
   return sums + (SUM_BYTES + l->e) * HEAD_BLOCK * HEAD_TILE + width * HEAD_TILE * SUM_BYTES;
 }

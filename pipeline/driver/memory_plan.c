@@ -85,11 +85,21 @@ static int64_t owned(const struct training_layout *layout, int64_t all, int64_t 
   return share > largest || layout->ranks == 1 ? share : largest;
 }
 
-/* The largest matrix that is made orthogonal, twice, and two squares. */
+/* A tall matrix that is made orthogonal, twice, its square and a polynomial of it, and a sum of
+ * squares over `pieces` of its rows. */
+static int64_t muon_elements(int64_t rows, int64_t cols, int64_t pieces) {
+  return 2 * rows * cols + (3 + memory_tree_depth(pieces)) * cols * cols;
+}
+
+/* The larger of the feed-forward layer's matrix and, where tables are matrices, the rows held. */
 static int64_t muon_bytes(const struct training_layout *layout) {
   const int64_t d = layout->shape->options.width, f = network_inner_width(layout->shape);
   const int64_t rows = layout->shape->kind == KIND_AUTOENCODE ? f : 2 * f;
-  return (int64_t)sizeof(float) * (2 * rows * d + 2 * d * d);
+  const int64_t tables = layout->size.parts[NETWORK_TABLES].matrices;
+  const int64_t E = layout->facts.latent_width, held = tables / layout->group;
+  const int64_t layer = muon_elements(rows, d, 1);
+  const int64_t table = tables ? muon_elements(held / E, E, training_layout_slices(layout)) : 0;
+  return (int64_t)sizeof(float) * (layer > table ? layer : table);
 }
 
 static void add_state(struct memory_plan *plan, const struct training_layout *layout,
@@ -98,8 +108,8 @@ static void add_state(struct memory_plan *plan, const struct training_layout *la
   const int64_t wide = held->sliced + held->replicated - frozen(layout);
   const int64_t all = wide + held->sliced_vectors + held->vectors;
   const int64_t moment = o->moments == MOMENTS_BF16 ? 2 : 4;
-  const int64_t matrices =
-      layout->size.parts[NETWORK_LAYERS].matrices + layout->size.parts[NETWORK_REST].matrices;
+  int64_t matrices = 0;
+  for (int part = 0; part < NETWORK_PARTS; part++) matrices += layout->size.parts[part].matrices;
   const int64_t single = o->optimizer == OPTIMIZER_MUON ? matrices : 0;
   plan->bytes[MEMORY_masters] = layout->narrow ? LOW_BYTES * owned(layout, wide, 1) : 0;
   plan->bytes[MEMORY_moments] = moment * owned(layout, 2 * all - single, 2);

@@ -68,7 +68,7 @@ static void count_elf(struct network_size *size, const struct recipe_node *node,
   const int64_t d = o->width, E = facts->latent_width, b = o->elf_bottleneck;
   struct network_count *rest = &size->parts[NETWORK_REST];
   size->parts[NETWORK_TABLES] =
-      (struct network_count){.others = facts->vocabulary * E, .vectors = facts->vocabulary};
+      (struct network_count){.matrices = facts->vocabulary * E, .vectors = facts->vocabulary};
   size->layer = transformer_block(o, network_inner_width(node), 1);
   size->layer.vectors += 2 * d;
   *rest = (struct network_count){.matrices = 2 * E * E + b * E + d * b + 2 * E * d,

@@ -1,6 +1,7 @@
 #include "pipeline/driver/training_layout.h"
 
 enum {
+  VOCABULARY_SLICES = 16, /* of every vocabulary (sharding/vocab.h) */
   BYTE_VOCABULARY = 258,
   TEXT8_VOCABULARY = 35,
   GPT2_VOCABULARY = 50257,
@@ -80,4 +81,8 @@ int64_t training_layout_tokens(const struct training_layout *layout) {
 int64_t training_layout_steps(const struct training_layout *layout) {
   const int64_t steps = layout->node->options.micro_shards / layout->ranks;
   return steps > 1 ? steps : 1;
+}
+
+int64_t training_layout_slices(const struct training_layout *layout) {
+  return VOCABULARY_SLICES > layout->group ? VOCABULARY_SLICES / layout->group : 1;
 }

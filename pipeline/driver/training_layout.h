@@ -38,4 +38,7 @@ int64_t training_layout_latents(const struct recipe_node *embed);
 int64_t training_layout_tokens(const struct training_layout *layout);
 int64_t training_layout_steps(const struct training_layout *layout);
 
+/* Slices of the vocabulary that a rank holds. Local. */
+int64_t training_layout_slices(const struct training_layout *layout);
+
 #endif

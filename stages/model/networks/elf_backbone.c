@@ -71,6 +71,7 @@ static void declare_outputs(struct elf_backbone *net, struct params *params) {
   net->proj_bias = params_add_vector(params, latent, PARAM_ZERO, 0, "proj_bias");
   net->unembed = params_add_table(params, config->vocabulary, latent, PARAM_XAVIER_UNIFORM, 1,
                                   "unembed_kernel");
+  net->unembed->kind = PARAM_MATRIX; /* the released code orthogonalises every matrix */
   net->unembed_bias = add_vocabulary_bias(params, config->vocabulary, "unembed_bias");
   net->final_norm = params_add_vector(params, width, PARAM_ONE, 0, "final_layer.norm_final.weight");
   net->final = params_add_matrix(params, latent, width, PARAM_ZERO, 0, "final_layer.linear.weight");

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "stages/model/networks/elf_backbone.h"
 #include "stages/train/adam.h"
 #include "stages/train/optimizer.h"
 #include "tests/common/tap.h"
@@ -171,6 +172,31 @@ static void muon_takes_matrices_only(void **state) {
   close_fixture(&f);
 }
 
+/* ELF's released code orthogonalises what has two dimensions, the unembedding included, and nothing
+ * else. */
+static void muon_takes_every_matrix_of_elf(void **state) {
+  (void)state;
+  struct arena declarations;
+  struct params params;
+  struct elf_backbone net;
+  struct options options = adam_options();
+  options.optimizer = OPTIMIZER_MUON;
+  assert_ok(arena_init(&declarations, "declarations", 1 << 20));
+  params_init(&params, &declarations);
+  elf_backbone_declare(&net, &params,
+                       &(struct elf_backbone_config){.depth = 1,
+                                                     .width = 8,
+                                                     .heads = 2,
+                                                     .bottleneck = 3,
+                                                     .latent_width = 6,
+                                                     .vocabulary = 11});
+  for (int64_t i = 0; i < params.count; i++)
+    assert_true(optimizer_takes_muon(&options, params.items[i]) ==
+                (params.items[i]->dimensions == 2));
+  assert_true(optimizer_takes_muon(&options, net.unembed));
+  arena_free(&declarations);
+}
+
 static void bad_weights_are_seen(void **state) {
   (void)state;
   struct fixture f = {.options = adam_options()};
@@ -187,9 +213,8 @@ static void bad_weights_are_seen(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(adam_follows_its_formulas),
-      cmocka_unit_test(nesterov_follows_its_formula),
-      cmocka_unit_test(muon_takes_matrices_only),
+      cmocka_unit_test(adam_follows_its_formulas), cmocka_unit_test(nesterov_follows_its_formula),
+      cmocka_unit_test(muon_takes_matrices_only),  cmocka_unit_test(muon_takes_every_matrix_of_elf),
       cmocka_unit_test(bad_weights_are_seen),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
