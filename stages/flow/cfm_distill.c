@@ -129,7 +129,7 @@ enum status cfm_distill_loss(struct flow *flow, struct tape *tape, const struct 
   head_distill_forward(
       tape, &result, combine_pick_rows(tape, hidden, jumps.index, n),
       &(struct head){.vocab = flow->vocab, .w = cfm->model.output, .weight = jumps.weight},
-      &teacher);
+      &teacher, DIVERGENCE_FORWARD_KL);
   settle(flow, tape, &jumps, &result, batch->positions, total, losses);
   return tape->status;
 }

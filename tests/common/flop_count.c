@@ -22,9 +22,9 @@ static void linear_backward_input(void *dx, const void *dy, const void *w, int64
 }
 
 static void linear_backward_input_sum(void *dx, const void *dlogits, const void *w, int64_t n,
-                                      int64_t v, int64_t c) {
+                                      int64_t v, int64_t c, int64_t dlogits_stride) {
   count.backward += 2.0 * (double)n * (double)v * (double)c;
-  inner.linear_backward_input_sum(dx, dlogits, w, n, v, c);
+  inner.linear_backward_input_sum(dx, dlogits, w, n, v, c, dlogits_stride);
 }
 
 static void linear_backward_weight(void *dw, const void *dy, const void *x, int64_t n, int64_t out,

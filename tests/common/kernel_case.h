@@ -6,7 +6,7 @@
 
 #include "stages/model/kernels/kernels.h"
 
-enum { KERNEL_CASE_ARRAYS = 16 };
+enum { KERNEL_CASE_ARRAYS = 24 };
 
 struct kernel_array {
   void *data;

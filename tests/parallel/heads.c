@@ -9,11 +9,12 @@
 #include "stages/model/layers/vocab_embedding.h"
 #include "tests/common/parallel.h"
 
-enum { V = 165, SLICES = 4, C = 6, N = 9, SHARDS = 4 };
+enum { V = 165, SLICES = 4, C = 6, N = 9, SHARDS = 4, DIVERGENCES = 3 };
 
 /* What is compared for one micro-shard. */
 struct results {
-  double loss[N], lse[N], squares[N], divergence[N], distance[N];
+  double loss[N], lse[N], squares[N], smoothing[N], penalty[N];
+  double divergence[DIVERGENCES][N], distance[DIVERGENCES][N];
   int32_t argmax[N], drawn[N];
   float expectation[N * C], looked_up[N * C], dx[N * C];
 };
@@ -87,17 +88,26 @@ static void run_losses(struct side *side, struct tape *tape, int64_t shard, stru
   struct results *results = &side->results[shard];
   static double omega[N];
   for (int i = 0; i < N; i++) omega[i] = i / (double)N;
-  const struct head head = {&side->vocab, side->w, NULL, targets, weight};
+  const struct head head = {.vocab = &side->vocab,
+                            .w = side->w,
+                            .targets = targets,
+                            .weight = weight,
+                            .smoothing = 0.1,
+                            .log_sum_exp_penalty = 0.01};
   head_forward(tape,
                &(struct head_result){.loss = results->loss,
                                      .log_sum_exp = results->lse,
                                      .square_sum = results->squares,
+                                     .smoothing = results->smoothing,
+                                     .penalty = results->penalty,
                                      .argmax = results->argmax},
                x, &head);
   const struct head_teacher teacher = {side->w, states(tape, shard, "first"),
                                        states(tape, shard, "second"), omega};
-  head_distill_forward(tape, &(struct head_distill_result){results->divergence, results->distance},
-                       x, &head, &teacher);
+  for (int kind = 0; kind < DIVERGENCES; kind++)
+    head_distill_forward(
+        tape, &(struct head_distill_result){results->divergence[kind], results->distance[kind]}, x,
+        &head, &teacher, (enum divergence)kind);
 }
 
 static void run_draws(struct side *side, struct tape *tape, int64_t shard, struct value *x) {

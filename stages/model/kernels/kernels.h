@@ -34,16 +34,48 @@ struct attention_shape {
   bool has_bias; /* bias[H, Tq + Tk - 1] (sum): added to the score at offset key - query + Tq - 1 */
 };
 
-/* A tile of student and teacher logits, [n, v] each, and of each row the log-sum-exps of the
- * teachers and the share of the first (all sum type, borrowed). */
-struct distill_tile {
-  const void *logits, *first, *second;
-  const void *first_lse, *second_lse, *omega;
+/* What softmax_tile_statistics finds in a row of logits l, arrays of [n] (sum type, borrowed). Sums
+ * of many terms are compensated. */
+struct softmax_statistics {
+  void *maximum;
+  void *sum, *square; /* of exp(l - maximum), and of its square */
+  void *total;        /* of l; NULL where nobody wants it */
+  void *target_logit; /* the target's where it lies in the tile, else unchanged */
 };
 
-/* What distill_tile_statistics makes, [n] each (sum type, borrowed). */
+/* What a softmax is compared with: `hit` at the target and `floor` everywhere. */
+struct softmax_target {
+  const int32_t *ids; /* [n], counted as the vocabulary; negative: no target */
+  double hit, floor;
+};
+
+enum divergence { DIVERGENCE_FORWARD_KL, DIVERGENCE_REVERSE_KL, DIVERGENCE_JENSEN_SHANNON };
+
+/* A tile of student logits l and of teacher logits, [n, v] each with rows `stride` apart: q =
+ * exp(l - lse) is compared with p = omega softmax(first) + (1 - omega) softmax(second), or with
+ * softmax(first) where second is NULL. Arrays of [n] are of the sum type. All borrowed. */
+struct distill_tile {
+  enum divergence divergence;
+  int64_t stride;
+  const void *logits, *first, *second;
+  const void *lse; /* [n]; statistics read it for the Jensen-Shannon divergence alone */
+  const void *first_lse, *second_lse, *omega; /* [n]; the last two only with `second` */
+};
+
+/* What distill_tile_statistics finds in a row, arrays of [n] (sum type, borrowed). With m =
+ * (p + q) / 2, sums over the tile of
+ *
+ *              forward     reverse                              Jensen-Shannon
+ *   relative   0           exp(l - maximum) (l - log p)         0
+ *   teacher    p log p     0                                    p log (p / m)
+ *   student    p l         0                                    q log (q / m)
+ */
 struct distill_statistics {
-  void *maximum, *sum, *square, *cross, *entropy, *linear, *agreement;
+  void *maximum;
+  void *sum, *square; /* of exp(l - maximum), and of its square */
+  void *cross;        /* of p exp(l - maximum) */
+  void *relative, *teacher, *student;
+  void *agreement; /* of p^2 */
 };
 
 struct kernels {

@@ -14,12 +14,12 @@ struct found {
 static void search(struct tape *tape, const struct head_best *best, const struct found *found) {
   const struct vocab *vocab = best->tokens->vocab;
   const int64_t total = best->tokens->total;
-  void *logits = array_sums(tape, HEAD_BLOCK_TOKENS * HEAD_TILE_ROWS);
+  void *logits = array_sums(tape, head_tokens_tile_count(best->tokens));
   for (int64_t slice = 0; slice < vocab_slices_local(vocab); slice++)
-    for (struct head_tile tile = head_tiles_first(vocab, slice); tile.rows > 0;
+    for (struct head_tile tile = head_tiles_first(best->tokens, slice); tile.rows > 0;
          tile = head_tiles_next(tile))
       for (int64_t i = 0, count; i < total; i += count) {
-        count = head_tokens_block(i, total);
+        count = head_tokens_block(best->tokens, i, total);
         const void *x = array_at(tape, best->x_all, i * best->w->cols);
         head_tiles_logits(tape, logits, x, best->w, best->b, tile, count);
         if (found->score)

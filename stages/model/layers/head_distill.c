@@ -7,55 +7,67 @@
 #include "stages/model/tape/array.h"
 
 /* Kinds of HEAD_PLAIN: */
-enum { ENTROPY = HEAD_PLAIN, LINEAR, AGREEMENT };
+enum { TEACHER = HEAD_PLAIN, STUDENT, AGREEMENT };
 
 /* Hidden states of all tokens, and per token what is known of them (sums). */
 struct states {
-  void *student, *first, *second; /* [N, c] */
+  void *student, *first, *second; /* [N, c]; no second with one teacher */
   void *lse, *first_lse, *second_lse, *omega;
+  void *level; /* see distill_tile_gradient */
 };
 
 struct distill_record {
   struct record record;
   struct head head;
   struct param *teacher;
+  enum divergence divergence;
+  bool mixes; /* two teachers */
   struct head_tokens tokens;
   struct value *x;
   struct states states;
 };
 
-/* Three tiles of logits. */
+/* Tiles of logits. */
 struct logits {
   void *student, *first, *second;
 };
 
-static struct logits take_logits(struct tape *tape) {
-  const int64_t count = HEAD_BLOCK_TOKENS * HEAD_TILE_ROWS;
-  struct logits logits;
-  logits.student = array_sums(tape, count);
-  logits.first = array_sums(tape, count);
-  logits.second = array_sums(tape, count);
+static struct logits take_logits(struct tape *tape, const struct distill_record *kept) {
+  const int64_t count = head_tokens_tile_count(&kept->tokens);
+  struct logits logits = {.student = array_sums(tape, count), .first = array_sums(tape, count)};
+  if (kept->mixes) logits.second = array_sums(tape, count);
   return logits;
 }
 
-/* Makes the logits of a block and says where the kernels find what they read. */
-static struct distill_tile fill(struct tape *tape, const struct distill_record *kept,
-                                const struct logits *logits, const struct head_block *block) {
+/* Makes the logits of a block. */
+static void fill(struct tape *tape, const struct distill_record *kept, const struct logits *logits,
+                 const struct head_block *block) {
   const struct states *states = &kept->states;
-  const int64_t row = block->token * kept->head.w->cols, first = block->token;
+  const int64_t row = block->token * kept->head.w->cols;
   const int64_t teacher_row = block->token * kept->teacher->cols;
   head_tiles_logits(tape, logits->student, array_at(tape, states->student, row), kept->head.w,
                     kept->head.b, block->tile, block->count);
   head_tiles_logits(tape, logits->first, array_at(tape, states->first, teacher_row), kept->teacher,
                     NULL, block->tile, block->count);
-  head_tiles_logits(tape, logits->second, array_at(tape, states->second, teacher_row),
-                    kept->teacher, NULL, block->tile, block->count);
-  return (struct distill_tile){logits->student,
-                               logits->first,
-                               logits->second,
-                               array_sum_at(tape, states->first_lse, first),
-                               array_sum_at(tape, states->second_lse, first),
-                               array_sum_at(tape, states->omega, first)};
+  if (kept->mixes)
+    head_tiles_logits(tape, logits->second, array_at(tape, states->second, teacher_row),
+                      kept->teacher, NULL, block->tile, block->count);
+}
+
+/* Where kernels find what is known of a block, from row `row` of its tile on. */
+static struct distill_tile tile_at(const struct tape *tape, const struct distill_record *kept,
+                                   const struct logits *logits, const struct head_block *block,
+                                   int64_t row) {
+  const struct states *states = &kept->states;
+  return (struct distill_tile){.divergence = kept->divergence,
+                               .stride = block->tile.rows,
+                               .logits = array_sum_at(tape, logits->student, row),
+                               .first = array_sum_at(tape, logits->first, row),
+                               .second = array_sum_at(tape, logits->second, row),
+                               .lse = array_sum_at(tape, states->lse, block->token),
+                               .first_lse = array_sum_at(tape, states->first_lse, block->token),
+                               .second_lse = array_sum_at(tape, states->second_lse, block->token),
+                               .omega = array_sum_at(tape, states->omega, block->token)};
 }
 
 struct slope {
@@ -67,9 +79,10 @@ struct slope {
 static void divergence_slope(struct tape *tape, const void *context, const struct head_block *block,
                              void *dlogits) {
   const struct slope *slope = context;
-  const struct distill_tile tile = fill(tape, slope->kept, &slope->logits, block);
+  fill(tape, slope->kept, &slope->logits, block);
+  const struct distill_tile tile = tile_at(tape, slope->kept, &slope->logits, block, 0);
   tape->kernels->distill_tile_gradient(
-      dlogits, array_sum_at(tape, slope->kept->states.lse, block->token),
+      dlogits, array_sum_at(tape, slope->kept->states.level, block->token),
       array_sum_at(tape, slope->weight, block->token), &tile, block->count, block->tile.rows);
 }
 
@@ -81,7 +94,7 @@ static void distill_backward(struct tape *tape, const struct record *record) {
   const size_t mark = arena_mark(tape->arena);
   slope.weight = array_sums(tape, kept->tokens.room);
   head_tokens_gather_sums(tape, &kept->tokens, slope.weight, kept->head.weight);
-  slope.logits = take_logits(tape);
+  slope.logits = take_logits(tape, kept);
   head_backward_pass(tape, &(struct head_backward){.tokens = &kept->tokens,
                                                    .x = kept->x,
                                                    .x_all = kept->states.student,
@@ -104,59 +117,81 @@ static void gather_omega(struct tape *tape, const struct head_tokens *tokens, vo
   arena_reset(tape->arena, mark);
 }
 
-static void find_lse(struct tape *tape, const struct distill_record *made, void *lse,
-                     const void *states) {
+/* A new array of the log-sum-exps of all tokens' logits under a table. */
+static void *find_lse(struct tape *tape, const struct distill_record *made, const void *states,
+                      const struct param *w, const struct param *b) {
+  void *lse = array_sums(tape, made->tokens.room);
   const size_t mark = arena_mark(tape->arena);
   struct head_statistics statistics;
   head_statistics_open(tape, &statistics, &made->tokens, 1u << HEAD_SUM);
-  head_statistics_pass(tape, &statistics, &made->tokens, states, made->teacher, NULL, NULL);
+  head_statistics_pass(tape, &statistics, &made->tokens, states, w, b, NULL);
   head_statistics_lses(tape, &statistics, lse, made->tokens.total);
   arena_reset(tape->arena, mark);
+  return lse;
+}
+
+static void open_second(struct tape *tape, struct distill_record *made,
+                        const struct head_teacher *teacher) {
+  struct states *states = &made->states;
+  states->second = head_tokens_gather_rows(tape, &made->tokens, teacher->second);
+  states->second_lse = find_lse(tape, made, states->second, teacher->w, NULL);
+  states->omega = array_sums(tape, made->tokens.room);
+  gather_omega(tape, &made->tokens, states->omega, teacher->omega);
 }
 
 static void open_record(struct tape *tape, struct distill_record *made, struct value *x,
                         const struct head *head, const struct head_teacher *teacher) {
-  *made = (struct distill_record){.head = *head, .x = x, .teacher = teacher->w};
   struct states *states = &made->states;
-  struct head_tokens *tokens = &made->tokens;
+  made->mixes = teacher->second != NULL;
   head_tiles_check(head->vocab, head->w, head->b, x->cols);
   head_tiles_check(head->vocab, teacher->w, NULL, teacher->first->cols);
-  head_tokens_open(tape, tokens, head->vocab, x->rows, head->weight, NULL);
-  states->student = head_tokens_gather_rows(tape, tokens, x);
-  states->first = head_tokens_gather_rows(tape, tokens, teacher->first);
-  states->second = head_tokens_gather_rows(tape, tokens, teacher->second);
-  states->lse = array_sums(tape, tokens->room);
-  states->first_lse = array_sums(tape, tokens->room);
-  states->second_lse = array_sums(tape, tokens->room);
-  states->omega = array_sums(tape, tokens->room);
-  gather_omega(tape, tokens, states->omega, teacher->omega);
-  find_lse(tape, made, states->first_lse, states->first);
-  find_lse(tape, made, states->second_lse, states->second);
+  head_tokens_open(tape, &made->tokens, head->vocab, head->tiling, x->rows, head->weight, NULL);
+  states->student = head_tokens_gather_rows(tape, &made->tokens, x);
+  states->first = head_tokens_gather_rows(tape, &made->tokens, teacher->first);
+  states->first_lse = find_lse(tape, made, states->first, teacher->w, NULL);
+  if (made->mixes) open_second(tape, made, teacher);
+  states->lse = made->divergence == DIVERGENCE_JENSEN_SHANNON
+                    ? find_lse(tape, made, states->student, head->w, head->b)
+                    : array_sums_zeroed(tape, made->tokens.room);
+  states->level = array_sums(tape, made->tokens.room);
 }
 
+/* Scratch of a block of tokens times a tile. */
 struct scratch {
   struct logits logits;
-  void *maximum;
-  void *found[HEAD_STATISTICS];
+  struct distill_statistics chunk;
 };
 
-static void take_scratch(struct tape *tape, struct scratch *scratch) {
-  scratch->logits = take_logits(tape);
-  scratch->maximum = array_sums(tape, HEAD_BLOCK_TOKENS);
-  for (int i = 0; i < HEAD_STATISTICS; i++) scratch->found[i] = array_sums(tape, HEAD_BLOCK_TOKENS);
+static void take_scratch(struct tape *tape, const struct distill_record *made,
+                         struct scratch *scratch) {
+  const int64_t count = made->tokens.tiling.tokens;
+  *scratch = (struct scratch){take_logits(tape, made),
+                              {.maximum = array_sums(tape, count),
+                               .sum = array_sums(tape, count),
+                               .square = array_sums(tape, count),
+                               .cross = array_sums(tape, count),
+                               .relative = array_sums(tape, count),
+                               .teacher = array_sums(tape, count),
+                               .student = array_sums(tape, count),
+                               .agreement = array_sums(tape, count)}};
 }
 
 static void add_block(struct tape *tape, const struct distill_record *made,
                       const struct scratch *scratch, struct head_statistics *statistics,
                       int64_t slice, const struct head_block *block) {
-  void *const *found = scratch->found;
-  const struct distill_tile tile = fill(tape, made, &scratch->logits, block);
-  const struct distill_statistics place = {scratch->maximum,  found[HEAD_SUM], found[HEAD_SQUARE],
-                                           found[HEAD_CROSS], found[ENTROPY],  found[LINEAR],
-                                           found[AGREEMENT]};
-  tape->kernels->distill_tile_statistics(&place, &tile, block->count, block->tile.rows);
-  head_statistics_add(tape, statistics, slice, block->token, block->count, scratch->maximum,
-                      (const void *const *)found);
+  const struct distill_statistics *sums = &scratch->chunk;
+  const void *const found[HEAD_STATISTICS] = {
+      [HEAD_SUM] = sums->sum,           [HEAD_SQUARE] = sums->square, [HEAD_CROSS] = sums->cross,
+      [HEAD_RELATIVE] = sums->relative, [TEACHER] = sums->teacher,    [STUDENT] = sums->student,
+      [AGREEMENT] = sums->agreement};
+  fill(tape, made, &scratch->logits, block);
+  for (struct head_tile chunk = head_tiles_first_chunk(block->tile); chunk.rows > 0;
+       chunk = head_tiles_next(chunk)) {
+    const struct distill_tile tile =
+        tile_at(tape, made, &scratch->logits, block, chunk.first - block->tile.first);
+    tape->kernels->distill_tile_statistics(sums, &tile, block->count, chunk.rows);
+    head_statistics_add(tape, statistics, slice, block->token, block->count, sums->maximum, found);
+  }
 }
 
 static void compare(struct tape *tape, const struct distill_record *made,
@@ -164,12 +199,12 @@ static void compare(struct tape *tape, const struct distill_record *made,
   const struct head_tokens *tokens = &made->tokens;
   struct scratch scratch;
   const size_t mark = arena_mark(tape->arena);
-  take_scratch(tape, &scratch);
+  take_scratch(tape, made, &scratch);
   for (int64_t slice = 0; slice < statistics->slices; slice++) {
-    struct head_block block = {.tile = head_tiles_first(tokens->vocab, slice)};
+    struct head_block block = {.tile = head_tiles_first(tokens, slice)};
     for (; block.tile.rows > 0; block.tile = head_tiles_next(block.tile))
       for (block.token = 0; block.token < tokens->total; block.token += block.count) {
-        block.count = head_tokens_block(block.token, tokens->total);
+        block.count = head_tokens_block(tokens, block.token, tokens->total);
         add_block(tape, made, &scratch, statistics, slice, &block);
       }
   }
@@ -177,22 +212,37 @@ static void compare(struct tape *tape, const struct distill_record *made,
   head_statistics_combine(tape, statistics, tokens->vocab);
 }
 
-static void write_results(const struct tape *tape, const struct distill_record *made,
+/* The divergence of token i; its level takes the place of the student's part. */
+static double divergence_of(enum divergence divergence, const struct head_statistics *statistics,
+                            int64_t i) {
+  double *student = &statistics->kinds[STUDENT][i];
+  const double teacher = statistics->kinds[TEACHER][i];
+  if (divergence == DIVERGENCE_JENSEN_SHANNON) return (teacher + *student) / 2;
+  const double lse = head_statistics_lse(statistics, i);
+  if (divergence == DIVERGENCE_FORWARD_KL) return teacher + lse - *student;
+  *student = statistics->kinds[HEAD_RELATIVE][i] / statistics->kinds[HEAD_SUM][i] - lse;
+  return *student;
+}
+
+static void write_results(struct tape *tape, const struct distill_record *made,
                           struct head_statistics *statistics, struct head_distill_result *result) {
   double *const *kinds = statistics->kinds;
   for (int64_t i = 0; kinds[HEAD_SUM] && i < made->tokens.total; i++) {
-    const double sum = kinds[HEAD_SUM][i], lse = head_statistics_lse(statistics, i);
+    const double sum = kinds[HEAD_SUM][i];
     const double student = kinds[HEAD_SQUARE][i] / (sum * sum), cross = kinds[HEAD_CROSS][i] / sum;
-    kinds[ENTROPY][i] += lse - kinds[LINEAR][i];
+    kinds[TEACHER][i] = divergence_of(made->divergence, statistics, i);
     kinds[AGREEMENT][i] += student - 2 * cross;
   }
-  head_tokens_own(tape, &made->tokens, result->loss, kinds[ENTROPY], 0);
+  array_put_sums(tape, made->states.level, kinds[STUDENT], made->tokens.total);
+  head_tokens_own(tape, &made->tokens, result->loss, kinds[TEACHER], 0);
   head_tokens_own(tape, &made->tokens, result->distance, kinds[AGREEMENT], 0);
 }
 
 void head_distill_forward(struct tape *tape, struct head_distill_result *result, struct value *x,
-                          const struct head *head, const struct head_teacher *teacher) {
-  struct distill_record made;
+                          const struct head *head, const struct head_teacher *teacher,
+                          enum divergence divergence) {
+  struct distill_record made = {
+      .head = *head, .x = x, .teacher = teacher->w, .divergence = divergence};
   struct head_statistics statistics;
   const size_t begin = arena_mark(tape->arena);
   open_record(tape, &made, x, head, teacher);

@@ -45,9 +45,9 @@ static void take_memory(struct tape *tape, struct expectation *work) {
   work->sums = array_sums(tape, slices * work->chunk * d);
   work->maximum = array_sums(tape, slices * work->chunk);
   work->sum = array_sums(tape, slices * work->chunk);
-  work->logits = array_sums(tape, HEAD_BLOCK_TOKENS * HEAD_TILE_ROWS);
-  work->weights = array_elements(tape, HEAD_BLOCK_TOKENS * HEAD_TILE_ROWS);
-  work->rescale = array_sums(tape, HEAD_BLOCK_TOKENS);
+  work->logits = array_sums(tape, head_tokens_tile_count(work->tokens));
+  work->weights = array_elements(tape, work->tokens->tiling.tokens * HEAD_CHUNK_ROWS);
+  work->rescale = array_sums(tape, work->tokens->tiling.tokens);
 }
 
 static void clear(struct tape *tape, const struct expectation *work) {
@@ -59,29 +59,39 @@ static void clear(struct tape *tape, const struct expectation *work) {
     array_put_sums(tape, array_sum_at(tape, work->maximum, i), &empty, 1);
 }
 
+/* A chunk of a tile's rows whose logits are made, for `count` tokens at `place`. */
+static void add_rows(struct tape *tape, const struct expectation *work, struct head_tile tile,
+                     struct head_tile rows, int64_t place, int64_t count) {
+  const int64_t d = work->table->cols;
+  void *sums = array_sum_at(tape, work->sums, place * d);
+  tape->kernels->softmax_tile_online(work->weights, array_sum_at(tape, work->maximum, place),
+                                     array_sum_at(tape, work->sum, place), work->rescale,
+                                     array_sum_at(tape, work->logits, rows.first - tile.first),
+                                     count, rows.rows, tile.rows);
+  tape->kernels->scale_rows_sum(sums, work->rescale, count, d);
+  tape->kernels->linear_backward_input_sum(sums, work->weights,
+                                           head_tiles_rows(tape, work->table, rows), count,
+                                           rows.rows, d, rows.rows);
+}
+
 /* Tokens [first + at, ... + count) of a chunk that begins at `first`, times a tile. */
 static void add_block(struct tape *tape, const struct expectation *work, struct head_tile tile,
                       int64_t slice, int64_t first, int64_t at, int64_t count) {
   const struct param *w = work->head->w;
-  const int64_t d = work->table->cols, place = slice * work->chunk + at;
-  void *sums = array_sum_at(tape, work->sums, place * d);
   head_tiles_logits(tape, work->logits, array_at(tape, work->x_all, (first + at) * w->cols), w,
                     work->head->b, tile, count);
-  tape->kernels->softmax_tile_online(work->weights, array_sum_at(tape, work->maximum, place),
-                                     array_sum_at(tape, work->sum, place), work->rescale,
-                                     work->logits, count, tile.rows);
-  tape->kernels->scale_rows_sum(sums, work->rescale, count, d);
-  tape->kernels->linear_backward_input_sum(
-      sums, work->weights, head_tiles_rows(tape, work->table, tile), count, tile.rows, d);
+  for (struct head_tile rows = head_tiles_first_chunk(tile); rows.rows > 0;
+       rows = head_tiles_next(rows))
+    add_rows(tape, work, tile, rows, slice * work->chunk + at, count);
 }
 
 static void read_slices(struct tape *tape, const struct expectation *work, int64_t first,
                         int64_t count) {
   for (int64_t slice = 0; slice < slices_of(work); slice++)
-    for (struct head_tile tile = head_tiles_first(work->tokens->vocab, slice); tile.rows > 0;
+    for (struct head_tile tile = head_tiles_first(work->tokens, slice); tile.rows > 0;
          tile = head_tiles_next(tile))
       for (int64_t at = 0, block; at < count; at += block) {
-        block = head_tokens_block(at, count);
+        block = head_tokens_block(work->tokens, at, count);
         add_block(tape, work, tile, slice, first, at, block);
       }
 }
@@ -146,7 +156,7 @@ struct value *head_expectation(struct tape *tape, struct value *x, const struct 
   struct head_tokens tokens;
   head_tiles_check(head->vocab, head->w, head->b, x->cols);
   head_tiles_check(head->vocab, table, NULL, table->cols);
-  head_tokens_open(tape, &tokens, head->vocab, x->rows, NULL, NULL);
+  head_tokens_open(tape, &tokens, head->vocab, head->tiling, x->rows, NULL, NULL);
   struct expectation work = {.head = head, .table = table, .tokens = &tokens};
   work.x_all = head_tokens_gather_rows(tape, &tokens, x);
   take_memory(tape, &work);

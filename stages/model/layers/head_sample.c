@@ -28,7 +28,7 @@ void head_sample(struct tape *tape, int32_t *ids, struct value *x, const struct 
   const size_t mark = arena_mark(tape->arena);
   struct head_tokens tokens;
   head_tiles_check(head->vocab, head->w, head->b, x->cols);
-  head_tokens_open(tape, &tokens, head->vocab, x->rows, NULL, NULL);
+  head_tokens_open(tape, &tokens, head->vocab, head->tiling, x->rows, NULL, NULL);
   struct head_best best = {
       .tokens = &tokens, .w = head->w, .b = head->b, .temperature = temperature};
   best.x_all = head_tokens_gather_rows(tape, &tokens, x);

@@ -66,7 +66,7 @@ void head_statistics_combine(struct tape *tape, struct head_statistics *statisti
       .maximum = measures ? &unread : statistics->maximum,
       .sum = kinds[HEAD_SUM],
       .sum_squares = kinds[HEAD_SQUARE],
-      .scaled = {kinds[HEAD_CROSS]},
+      .scaled = {kinds[HEAD_CROSS], kinds[HEAD_RELATIVE]},
       .plain = {kinds[HEAD_PLAIN], kinds[HEAD_PLAIN + 1], kinds[HEAD_PLAIN + 2]}};
   if (tape->status == STATUS_OK)
     tape->status = vocab_combine(vocab, &all, statistics->room, tape->arena);
@@ -86,39 +86,53 @@ void head_statistics_lses(const struct tape *tape, const struct head_statistics 
 
 /* Scratch of a block of tokens times a tile. */
 struct scratch {
-  void *logits, *maximum;
-  void *found[HEAD_STATISTICS];
+  void *logits;
+  struct softmax_statistics chunk;
 };
 
-static void take_scratch(struct tape *tape, struct scratch *scratch) {
-  *scratch = (struct scratch){.logits = array_sums(tape, HEAD_BLOCK_TOKENS * HEAD_TILE_ROWS)};
-  scratch->maximum = array_sums(tape, HEAD_BLOCK_TOKENS);
-  scratch->found[HEAD_SUM] = array_sums(tape, HEAD_BLOCK_TOKENS);
-  scratch->found[HEAD_SQUARE] = array_sums(tape, HEAD_BLOCK_TOKENS);
-  scratch->found[HEAD_PLAIN] = array_sums(tape, HEAD_BLOCK_TOKENS);
+static void take_scratch(struct tape *tape, const struct head_statistics *statistics,
+                         const struct head_tokens *tokens, struct scratch *scratch) {
+  const int64_t count = tokens->tiling.tokens;
+  *scratch = (struct scratch){.logits = array_sums(tape, head_tokens_tile_count(tokens))};
+  scratch->chunk.maximum = array_sums(tape, count);
+  scratch->chunk.sum = array_sums(tape, count);
+  scratch->chunk.square = array_sums(tape, count);
+  scratch->chunk.target_logit = array_sums(tape, count);
+  if (statistics->used >> (HEAD_PLAIN + 1) & 1) scratch->chunk.total = array_sums(tape, count);
+}
+
+/* Statistics of tokens [token, token + count) over a tile whose logits are made. */
+static void add_chunks(struct tape *tape, struct head_statistics *statistics,
+                       const struct scratch *scratch, int64_t slice, struct head_tile tile,
+                       int64_t token, int64_t count, const int32_t *targets) {
+  const void *const found[HEAD_STATISTICS] = {[HEAD_SUM] = scratch->chunk.sum,
+                                              [HEAD_SQUARE] = scratch->chunk.square,
+                                              [HEAD_PLAIN] = scratch->chunk.target_logit,
+                                              [HEAD_PLAIN + 1] = scratch->chunk.total};
+  for (struct head_tile chunk = head_tiles_first_chunk(tile); chunk.rows > 0;
+       chunk = head_tiles_next(chunk)) {
+    array_clear_sums(tape, scratch->chunk.target_logit, count);
+    tape->kernels->softmax_tile_statistics(
+        &scratch->chunk, array_sum_at(tape, scratch->logits, chunk.first - tile.first), targets,
+        count, chunk.rows, chunk.first, tile.rows);
+    head_statistics_add(tape, statistics, slice, token, count, scratch->chunk.maximum, found);
+  }
 }
 
 void head_statistics_pass(struct tape *tape, struct head_statistics *statistics,
                           const struct head_tokens *tokens, const void *x_all,
                           const struct param *w, const struct param *b, const int32_t *targets) {
-  static const int32_t none[HEAD_BLOCK_TOKENS]; /* their logits go to a kind that is not used */
   struct scratch scratch;
   const size_t mark = arena_mark(tape->arena);
-  take_scratch(tape, &scratch);
+  take_scratch(tape, statistics, tokens, &scratch);
   for (int64_t slice = 0; slice < statistics->slices; slice++)
-    for (struct head_tile tile = head_tiles_first(tokens->vocab, slice); tile.rows > 0;
+    for (struct head_tile tile = head_tiles_first(tokens, slice); tile.rows > 0;
          tile = head_tiles_next(tile))
       for (int64_t i = 0, count; i < tokens->total; i += count) {
-        count = head_tokens_block(i, tokens->total);
+        count = head_tokens_block(tokens, i, tokens->total);
         head_tiles_logits(tape, scratch.logits, array_at(tape, x_all, i * w->cols), w, b, tile,
                           count);
-        array_clear_sums(tape, scratch.found[HEAD_PLAIN], count);
-        tape->kernels->softmax_tile_statistics(
-            scratch.maximum, scratch.found[HEAD_SUM], scratch.found[HEAD_SQUARE],
-            scratch.found[HEAD_PLAIN], scratch.logits, targets ? targets + i : none, count,
-            tile.rows, tile.first);
-        head_statistics_add(tape, statistics, slice, i, count, scratch.maximum,
-                            (const void *const *)scratch.found);
+        add_chunks(tape, statistics, &scratch, slice, tile, i, count, targets ? targets + i : NULL);
       }
   arena_reset(tape->arena, mark);
   head_statistics_combine(tape, statistics, tokens->vocab);

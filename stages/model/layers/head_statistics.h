@@ -13,6 +13,7 @@ enum head_statistic {
   HEAD_SUM,
   HEAD_SQUARE, /* sum of exp(2 (logit - maximum)) */
   HEAD_CROSS,
+  HEAD_RELATIVE,
   HEAD_PLAIN,
   HEAD_STATISTICS = HEAD_PLAIN + 3
 };
@@ -48,8 +49,9 @@ double head_statistics_lse(const struct head_statistics *statistics, int64_t i);
 void head_statistics_lses(const struct tape *tape, const struct head_statistics *statistics,
                           void *sums, int64_t count);
 
-/* One pass over the table: maximum, sum, squares, and in HEAD_PLAIN the target's logit, of all
- * tokens x_all[N, c]; combined. targets[N] may be NULL. Collective over the group. */
+/* One pass over the table: maximum, sum, and of the kinds in use the squares, in HEAD_PLAIN the
+ * target's logit and in the next kind the sum of logits, of all tokens x_all[N, c]; combined.
+ * targets[N] may be NULL. Collective over the group. */
 void head_statistics_pass(struct tape *tape, struct head_statistics *statistics,
                           const struct head_tokens *tokens, const void *x_all,
                           const struct param *w, const struct param *b, const int32_t *targets);

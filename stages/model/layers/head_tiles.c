@@ -5,18 +5,21 @@
 #include "sharding/tree.h"
 #include "stages/model/tape/array.h"
 
-static struct head_tile cut(int64_t first, int64_t end) {
-  const int64_t rows = end - first < HEAD_TILE_ROWS ? end - first : HEAD_TILE_ROWS;
-  return (struct head_tile){first, rows, end};
+static struct head_tile cut(int64_t first, int64_t end, int64_t size) {
+  return (struct head_tile){first, head_tokens_piece(first, end, size), end, size};
 }
 
-struct head_tile head_tiles_first(const struct vocab *vocab, int64_t slice) {
-  const struct split rows = vocab_slice(vocab, vocab->first_slice + slice);
-  return cut(rows.begin, rows.end);
+struct head_tile head_tiles_first(const struct head_tokens *tokens, int64_t slice) {
+  const struct split rows = vocab_slice(tokens->vocab, tokens->vocab->first_slice + slice);
+  return cut(rows.begin, rows.end, tokens->tiling.rows);
 }
 
 struct head_tile head_tiles_next(struct head_tile tile) {
-  return cut(tile.first + tile.rows, tile.end);
+  return cut(tile.first + tile.rows, tile.end, tile.size);
+}
+
+struct head_tile head_tiles_first_chunk(struct head_tile tile) {
+  return cut(tile.first, tile.first + tile.rows, HEAD_CHUNK_ROWS);
 }
 
 void head_tiles_check(const struct vocab *vocab, const struct param *w, const struct param *b,

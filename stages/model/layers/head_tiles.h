@@ -10,19 +10,22 @@
 #include <stdint.h>
 
 #include "sharding/vocab.h"
+#include "stages/model/layers/head_tokens.h"
 #include "stages/model/tape/tape.h"
-
-enum { HEAD_TILE_ROWS = 1024 };
 
 /* Rows [first, first + rows) of the whole table; rows == 0 past the end of the slice. */
 struct head_tile {
   int64_t first, rows;
-  int64_t end; /* of the slice */
+  int64_t end;  /* of the slice */
+  int64_t size; /* of all tiles but the last of a slice */
 };
 
 /* The first tile of local slice `slice`, and the next one. Local. */
-struct head_tile head_tiles_first(const struct vocab *vocab, int64_t slice);
+struct head_tile head_tiles_first(const struct head_tokens *tokens, int64_t slice);
 struct head_tile head_tiles_next(struct head_tile tile);
+
+/* The chunks of a tile, which are tiles themselves: first, next. Local. */
+struct head_tile head_tiles_first_chunk(struct head_tile tile);
 
 /* Asserts that a table of this width, and its bias (may be NULL), are cut as the vocabulary. */
 void head_tiles_check(const struct vocab *vocab, const struct param *w, const struct param *b,

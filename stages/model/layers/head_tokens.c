@@ -29,9 +29,11 @@ static enum status count_all(struct head_tokens *tokens) {
   return STATUS_OK;
 }
 
-void head_tokens_open(struct tape *tape, struct head_tokens *tokens, struct vocab *vocab, int64_t n,
-                      const float *weight, const int32_t *targets) {
-  *tokens = (struct head_tokens){.vocab = vocab, .n = n};
+void head_tokens_open(struct tape *tape, struct head_tokens *tokens, struct vocab *vocab,
+                      const struct head_tiling *tiling, int64_t n, const float *weight,
+                      const int32_t *targets) {
+  const struct head_tiling usual = {HEAD_CHUNK_TOKENS, HEAD_CHUNK_ROWS};
+  *tokens = (struct head_tokens){.vocab = vocab, .tiling = tiling ? *tiling : usual, .n = n};
   const size_t members = (size_t)vocab_members(vocab);
   tokens->counts = arena_take_zeroed(tape->records, members * sizeof(*tokens->counts));
   find_own(tape, tokens, weight, targets);

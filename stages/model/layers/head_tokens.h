@@ -11,23 +11,35 @@
 #include "sharding/vocab.h"
 #include "stages/model/tape/tape.h"
 
-enum { HEAD_BLOCK_TOKENS = 512 };
+/* Sums over tokens and over rows of the table are made in chunks of these sizes, whatever is in
+ * memory at once. */
+enum { HEAD_CHUNK_TOKENS = 512, HEAD_CHUNK_ROWS = 1024 };
+
+/* Logits that are in memory at once: blocks of tokens times tiles of rows. Sizes that are multiples
+ * of the chunks give the same bits. Smaller ones cut the sums elsewhere - within a chunk a sum is
+ * one chain of a matrix product - and agree up to rounding. */
+struct head_tiling {
+  int64_t tokens, rows;
+};
 
 struct head_tokens {
   struct vocab *vocab; /* borrowed */
-  int64_t n;           /* rows of this member */
-  int64_t *index;      /* [own] which of them take part; in tape->records */
-  int64_t *counts;     /* [members] tokens of each member that take part; in tape->records */
-  int64_t own, first;  /* this member's number, and the place of its first among all */
-  int64_t total;       /* N, of all members */
-  int64_t room;        /* rows of all members: what arrays are made for, total or more */
+  struct head_tiling tiling;
+  int64_t n;          /* rows of this member */
+  int64_t *index;     /* [own] which of them take part; in tape->records */
+  int64_t *counts;    /* [members] tokens of each member that take part; in tape->records */
+  int64_t own, first; /* this member's number, and the place of its first among all */
+  int64_t total;      /* N, of all members */
+  int64_t room;       /* rows of all members: what arrays are made for, total or more */
 };
 
 /* Finds the tokens that take part: those with a weight other than 0, where weights are given, and,
- * unless NULL, a target >= 0. On a measuring tape every token does. Failures are left in
- * tape->status. Collective over the group. */
-void head_tokens_open(struct tape *tape, struct head_tokens *tokens, struct vocab *vocab, int64_t n,
-                      const float *weight, const int32_t *targets);
+ * unless NULL, a target >= 0. On a measuring tape every token does. Without a tiling (NULL) blocks
+ * and tiles have the size of a chunk. Failures are left in tape->status. Collective over the group.
+ */
+void head_tokens_open(struct tape *tape, struct head_tokens *tokens, struct vocab *vocab,
+                      const struct head_tiling *tiling, int64_t n, const float *weight,
+                      const int32_t *targets);
 
 /* The rows of a value, [N, c] elements for all tokens, and its own rows alone [own, c] in place.
  * Memory of the tape. Collective over the group. */
@@ -63,10 +75,21 @@ void head_tokens_return_rows(struct tape *tape, const struct head_tokens *tokens
 void head_tokens_own(const struct tape *tape, const struct head_tokens *tokens, double *values,
                      const double *all, double absent);
 
+/* The length of the next piece of [begin, end), in pieces of `size`. Local. */
+static inline int64_t head_tokens_piece(int64_t begin, int64_t end, int64_t size) {
+  return end - begin < size ? end - begin : size;
+}
+
 /* The next block of tokens of one member, which begins at token `begin` and ends before `end`.
  * Local. */
-static inline int64_t head_tokens_block(int64_t begin, int64_t end) {
-  return end - begin < HEAD_BLOCK_TOKENS ? end - begin : HEAD_BLOCK_TOKENS;
+static inline int64_t head_tokens_block(const struct head_tokens *tokens, int64_t begin,
+                                        int64_t end) {
+  return head_tokens_piece(begin, end, tokens->tiling.tokens);
+}
+
+/* Logits of a block of tokens times a tile, and of a chunk of its rows, at most. Local. */
+static inline int64_t head_tokens_tile_count(const struct head_tokens *tokens) {
+  return tokens->tiling.tokens * tokens->tiling.rows;
 }
 
 #endif

@@ -17,6 +17,9 @@ struct setting {
   struct params params;
   struct vocab vocab;
   struct param *w, *b, *teacher;
+  struct head head; /* what is special about it */
+  enum divergence divergence;
+  bool one_teacher;
   int64_t n;
   int32_t targets[N_MAX];
   float weight[N_MAX];
@@ -40,16 +43,24 @@ static void declare(struct setting *setting, int64_t n, int64_t c, int64_t V, in
 }
 
 static struct head head_of(struct setting *setting) {
-  return (struct head){&setting->vocab, setting->w, setting->b, setting->targets, setting->weight};
+  struct head head = setting->head;
+  head.vocab = &setting->vocab;
+  head.w = setting->w;
+  head.b = setting->b;
+  head.targets = setting->targets;
+  head.weight = setting->weight;
+  return head;
 }
 
 static struct value *cross_entropy(void *context, struct tape *tape, struct value *const *inputs,
                                    double *objective) {
   struct setting *setting = context;
   const struct head head = head_of(setting);
-  double loss[N_MAX] = {0};
-  head_forward(tape, &(struct head_result){.loss = loss}, inputs[0], &head);
-  for (int64_t i = 0; i < setting->n; i++) *objective += (double)setting->weight[i] * loss[i];
+  double loss[N_MAX] = {0}, smoothing[N_MAX] = {0}, penalty[N_MAX] = {0};
+  struct head_result result = {.loss = loss, .smoothing = smoothing, .penalty = penalty};
+  head_forward(tape, &result, inputs[0], &head);
+  for (int64_t i = 0; i < setting->n; i++)
+    *objective += (double)setting->weight[i] * (loss[i] + smoothing[i] + penalty[i]);
   return NULL;
 }
 
@@ -75,32 +86,67 @@ static void cross_entropy_over_slices(void **state) {
   check(&setting, 2, cross_entropy);
 }
 
+/* R-VOC-2: tiles of any size, where the table and the tokens are cut elsewhere each time. */
+static void smoothing_and_penalty_for_each_tile_size(void **state) {
+  (void)state;
+  static const struct head_tiling tilings[] = {{3, 16}, {2, 17}, {512, 1024}, {1, 2048}};
+  for (size_t i = 0; i < sizeof tilings / sizeof *tilings; i++) {
+    struct setting setting;
+    declare(&setting, 7, 3, 150, 4);
+    setting.head =
+        (struct head){.smoothing = 0.1, .log_sum_exp_penalty = 0.02, .tiling = &tilings[i]};
+    check(&setting, 3, cross_entropy);
+  }
+}
+
 static struct value *divergence(void *context, struct tape *tape, struct value *const *inputs,
                                 double *objective) {
   struct setting *setting = context;
   const struct head head = head_of(setting);
   double loss[N_MAX] = {0};
   const bool was_recording = tape_pause(tape);
-  const struct head_teacher teacher = {setting->teacher, combine_scale(tape, inputs[0], 0),
-                                       combine_scale(tape, inputs[0], 0), setting->omega};
+  struct value *first = combine_scale(tape, inputs[0], 0);
+  struct value *second = combine_scale(tape, inputs[0], 0);
   tape_resume(tape, was_recording);
-  for (int64_t i = 0; teacher.first->data && i < setting->n * inputs[0]->cols; i++) {
-    ((double *)teacher.first->data)[i] = sin((double)(i * i));
-    ((double *)teacher.second->data)[i] = cos((double)(3 * i));
+  for (int64_t i = 0; first->data && i < setting->n * inputs[0]->cols; i++) {
+    ((double *)first->data)[i] = sin((double)(i * i));
+    ((double *)second->data)[i] = cos((double)(3 * i));
   }
+  const struct head_teacher teacher = {setting->teacher, first,
+                                       setting->one_teacher ? NULL : second, setting->omega};
   head_distill_forward(tape, &(struct head_distill_result){.loss = loss}, inputs[0], &head,
-                       &teacher);
+                       &teacher, setting->divergence);
   for (int64_t i = 0; i < setting->n; i++) *objective += (double)setting->weight[i] * loss[i];
   return NULL;
 }
 
-static void divergence_from_two_teachers(void **state) {
+static void check_divergence(enum divergence kind) {
+  static const struct head_tiling small = {3, 16};
+  for (int variant = 0; variant < 3; variant++) {
+    struct setting setting;
+    declare(&setting, 7, 5, 75, 4);
+    setting.divergence = kind;
+    setting.one_teacher = variant == 1;
+    setting.head.tiling = variant == 2 ? &small : NULL;
+    setting.teacher = params_add_table(&setting.params, 75, 5, PARAM_NORMAL, 1, "teacher");
+    setting.teacher->frozen = true;
+    check(&setting, 5, divergence);
+  }
+}
+
+static void forward_kl(void **state) {
   (void)state;
-  struct setting setting;
-  declare(&setting, 7, 5, 75, 4);
-  setting.teacher = params_add_table(&setting.params, 75, 5, PARAM_NORMAL, 1, "teacher");
-  setting.teacher->frozen = true;
-  check(&setting, 5, divergence);
+  check_divergence(DIVERGENCE_FORWARD_KL);
+}
+
+static void reverse_kl(void **state) {
+  (void)state;
+  check_divergence(DIVERGENCE_REVERSE_KL);
+}
+
+static void jensen_shannon(void **state) {
+  (void)state;
+  check_divergence(DIVERGENCE_JENSEN_SHANNON);
 }
 
 static struct value *tied(void *context, struct tape *tape, struct value *const *inputs,
@@ -158,7 +204,10 @@ static void a_sink_takes_finished_rows(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(cross_entropy_over_slices),
-      cmocka_unit_test(divergence_from_two_teachers),
+      cmocka_unit_test(smoothing_and_penalty_for_each_tile_size),
+      cmocka_unit_test(forward_kl),
+      cmocka_unit_test(reverse_kl),
+      cmocka_unit_test(jensen_shannon),
       cmocka_unit_test(tied_table),
       cmocka_unit_test(a_sink_takes_finished_rows),
   };

@@ -44,7 +44,7 @@ static enum status divergence(void *context, struct tape *tape) {
   struct value *x = input(tape);
   const struct head_teacher teacher = {setting->head.w, x, x, omega};
   head_distill_forward(tape, &(struct head_distill_result){loss, distance}, x, &setting->head,
-                       &teacher);
+                       &teacher, DIVERGENCE_JENSEN_SHANNON);
   return end(tape);
 }
 
@@ -73,7 +73,12 @@ static void open_setting(struct setting *setting) {
   assert_ok(arena_init(&setting->weights, "weights", measure.peak));
   params_bind(&setting->params, &setting->weights, DTYPE_F32, true);
   params_initialise(&setting->params, DTYPE_F32, 3);
-  setting->head = (struct head){&setting->vocab, w, NULL, targets, weight};
+  setting->head = (struct head){.vocab = &setting->vocab,
+                                .w = w,
+                                .targets = targets,
+                                .weight = weight,
+                                .smoothing = 0.1,
+                                .log_sum_exp_penalty = 1e-4};
   assert_ok(workspace_init(&setting->workspace, &setting->kernels, "activations"));
   random_fill_normal(states, N * C, random_open(5, "states", 0, 0), 0);
   for (int i = 0; i < N; i++) targets[i] = i % V, weight[i] = 1, omega[i] = 0.5;

@@ -30,7 +30,7 @@ static void case_linear(struct kernel_run *run) {
   k->linear_backward_weight(kernel_case_sums(run, out * in), dy, x, n, out, in, out + gap,
                             in + gap);
   k->linear_forward_sum(kernel_case_sums(run, n * out), x, w, bias, n, out, in);
-  k->linear_backward_input_sum(kernel_case_sums(run, n * in), dy, w, n, out, in);
+  k->linear_backward_input_sum(kernel_case_sums(run, n * in), dy, w, n, out, in, out + gap);
 }
 
 static void case_rmsnorm(struct kernel_run *run) {
@@ -93,18 +93,22 @@ static void case_rope(struct kernel_run *run) {
 static void case_softmax(struct kernel_run *run) {
   const struct kernels *k = run->kernels;
   const int64_t n = run->sizes[0], v = run->sizes[1];
-  float *logits = kernel_case_sums(run, n * v);
+  float *logits = kernel_case_sums(run, n * (v + 2));
   logits[0] = -INFINITY;
   const int32_t *targets = kernel_case_integers(run, n, 0, 100);
   float *maximum = kernel_case_sums(run, n);
   maximum[0] = -INFINITY;
-  k->softmax_tile_statistics(kernel_case_sums(run, n), kernel_case_sums(run, n),
-                             kernel_case_sums(run, n), kernel_case_sums(run, n), logits, targets, n,
-                             v, 7);
+  const int64_t stride = v + run->sizes[2] % 3;
+  const struct softmax_statistics statistics = {kernel_case_sums(run, n), kernel_case_sums(run, n),
+                                                kernel_case_sums(run, n), kernel_case_sums(run, n),
+                                                kernel_case_sums(run, n)};
+  const struct softmax_target target = {targets, 0.9, 0.01};
+  k->softmax_tile_statistics(&statistics, logits, targets, n, v, 7, stride);
   k->softmax_tile_gradient(kernel_case_elements(run, n * v), logits, kernel_case_positive(run, n),
-                           kernel_case_sums(run, n), targets, n, v, 7);
+                           kernel_case_positive(run, n), kernel_case_sums(run, n), &target, n, v,
+                           7);
   k->softmax_tile_online(kernel_case_elements(run, n * v), maximum, kernel_case_positive(run, n),
-                         kernel_case_sums(run, n), logits, n, v);
+                         kernel_case_sums(run, n), logits, n, v, stride);
 }
 
 /* The score of each row's winner may differ in its last bits; the winner does not. */
@@ -127,26 +131,48 @@ static void case_best(struct kernel_run *run) {
   }
 }
 
-static void case_distill(struct kernel_run *run) {
+/* Rows of two teachers, or of one, with a stride. */
+static struct distill_tile distill_tile(struct kernel_run *run, enum divergence divergence) {
+  const int64_t n = run->sizes[0], stride = run->sizes[1] + 3;
+  float *first = kernel_case_sums(run, n * stride), *second = kernel_case_sums(run, n * stride);
+  float *omega = kernel_case_sums(run, n);
+  first[0] = second[0] = -INFINITY;
+  for (int64_t i = 0; i < n; i++) omega[i] = 0.25f * (float)(i % 5);
+  return (struct distill_tile){.divergence = divergence,
+                               .stride = stride,
+                               .logits = kernel_case_sums(run, n * stride),
+                               .first = first,
+                               .second = run->sizes[1] % 3 == 1 ? NULL : second,
+                               .lse = kernel_case_positive(run, n),
+                               .first_lse = kernel_case_positive(run, n),
+                               .second_lse = kernel_case_positive(run, n),
+                               .omega = omega};
+}
+
+static void check_distill(struct kernel_run *run, enum divergence divergence) {
   const struct kernels *k = run->kernels;
   const int64_t n = run->sizes[0], v = run->sizes[1];
-  float *first = kernel_case_sums(run, n * v), *second = kernel_case_sums(run, n * v);
-  first[0] = second[0] = -INFINITY;
-  const struct distill_tile tile = {kernel_case_sums(run, n * v),
-                                    first,
-                                    second,
-                                    kernel_case_positive(run, n),
-                                    kernel_case_positive(run, n),
-                                    kernel_case_sums(run, n)};
-  float *omega = (float *)(uintptr_t)tile.omega;
-  for (int64_t i = 0; i < n; i++) omega[i] = 0.25f * (float)(i % 5);
+  struct distill_tile tile = distill_tile(run, divergence);
   const struct distill_statistics statistics = {kernel_case_sums(run, n), kernel_case_sums(run, n),
                                                 kernel_case_sums(run, n), kernel_case_sums(run, n),
                                                 kernel_case_sums(run, n), kernel_case_sums(run, n),
-                                                kernel_case_sums(run, n)};
+                                                kernel_case_sums(run, n), kernel_case_sums(run, n)};
   k->distill_tile_statistics(&statistics, &tile, n, v);
+  tile.stride = v;
   k->distill_tile_gradient(kernel_case_elements(run, n * v), kernel_case_positive(run, n),
                            kernel_case_sums(run, n), &tile, n, v);
+}
+
+static void case_forward_kl(struct kernel_run *run) {
+  check_distill(run, DIVERGENCE_FORWARD_KL);
+}
+
+static void case_reverse_kl(struct kernel_run *run) {
+  check_distill(run, DIVERGENCE_REVERSE_KL);
+}
+
+static void case_jensen_shannon(struct kernel_run *run) {
+  check_distill(run, DIVERGENCE_JENSEN_SHANNON);
 }
 
 #define CASE(name)                                                                                 \
@@ -161,13 +187,16 @@ CASE(modulation)
 CASE(rope)
 CASE(softmax)
 CASE(best)
-CASE(distill)
+CASE(forward_kl)
+CASE(reverse_kl)
+CASE(jensen_shannon)
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(linear),     cmocka_unit_test(rmsnorm), cmocka_unit_test(layernorm),
-      cmocka_unit_test(modulation), cmocka_unit_test(rope),    cmocka_unit_test(softmax),
-      cmocka_unit_test(best),       cmocka_unit_test(distill),
+      cmocka_unit_test(linear),         cmocka_unit_test(rmsnorm),    cmocka_unit_test(layernorm),
+      cmocka_unit_test(modulation),     cmocka_unit_test(rope),       cmocka_unit_test(softmax),
+      cmocka_unit_test(best),           cmocka_unit_test(forward_kl), cmocka_unit_test(reverse_kl),
+      cmocka_unit_test(jensen_shannon),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
