@@ -8,31 +8,32 @@
 
 #include "pipeline/base/file.h"
 
-struct evaluation_system *evaluation_add_system(struct evaluation *evaluation) {
-  const size_t count = evaluation->system_count + 1;
-  struct evaluation_system *systems = realloc(evaluation->systems, count * sizeof *systems);
-  if (!systems) return NULL;
-  evaluation->systems = systems;
-  evaluation->system_count = count;
-  systems[count - 1] = (struct evaluation_system){0};
-  return &systems[count - 1];
+/* Room for one more item of `size` bytes, zeroed; NULL when memory is out. */
+static void *grow(void **items, size_t *count, size_t size) {
+  char *grown = realloc(*items, (*count + 1) * size);
+  if (!grown) return NULL;
+  *items = grown;
+  return memset(grown + (*count)++ * size, 0, size);
 }
 
-struct evaluation_model *evaluation_add_model(struct evaluation *evaluation) {
-  const size_t count = evaluation->model_count + 1;
-  struct evaluation_model *models = realloc(evaluation->models, count * sizeof *models);
-  if (!models) return NULL;
-  evaluation->models = models;
-  evaluation->model_count = count;
-  models[count - 1] = (struct evaluation_model){0};
-  return &models[count - 1];
-}
+#define ADD(what)                                                                                  \
+  struct evaluation_##what *evaluation_add_##what(struct evaluation *evaluation) {                 \
+    void *items = evaluation->what##s;                                                             \
+    struct evaluation_##what *added = grow(&items, &evaluation->what##_count, sizeof *added);      \
+    evaluation->what##s = items;                                                                   \
+    return added;                                                                                  \
+  }
+ADD(system)
+ADD(model)
+ADD(bound)
+#undef ADD
 
 void evaluation_free(struct evaluation *evaluation) {
   for (size_t i = 0; i < evaluation->system_count; i++)
     for (int t = 0; t < EVALUATION_TEXTS; t++) free(evaluation->systems[i].samples[t]);
   free(evaluation->systems);
   free(evaluation->models);
+  free(evaluation->bounds);
   *evaluation = (struct evaluation){0};
 }
 
@@ -67,8 +68,23 @@ static json_t *system_to_json(const struct evaluation_system *system) {
   return object;
 }
 
+static json_t *bound_to_json(const struct evaluation_bound *bound) {
+  json_t *object = json_object();
+  set_text(object, "name", bound->name);
+  set_text(object, "form", bound->form);
+  json_object_set_new(object, "steps", json_integer(bound->steps));
+  json_object_set_new(object, "continuous", json_boolean(bound->continuous));
+  json_object_set_new(object, "rows", json_integer(bound->rows));
+  json_object_set_new(object, "tokens", json_integer(bound->tokens));
+  set_real(object, "nats", bound->nats);
+  set_real(object, "error", bound->error);
+  set_real(object, "tokens_per_byte", bound->tokens_per_byte);
+  return object;
+}
+
 static json_t *to_json(const struct evaluation *evaluation) {
   json_t *root = json_object(), *systems = json_array(), *models = json_array();
+  json_t *bounds = json_array();
   set_text(root, "protocol", EVALUATION_PROTOCOL);
   set_text(root, "judge", evaluation->judge);
   set_text(root, "judge_hash", evaluation->judge_hash);
@@ -86,6 +102,9 @@ static json_t *to_json(const struct evaluation *evaluation) {
   }
   json_object_set_new(root, "systems", systems);
   json_object_set_new(root, "models", models);
+  for (size_t i = 0; i < evaluation->bound_count; i++)
+    json_array_append_new(bounds, bound_to_json(&evaluation->bounds[i]));
+  json_object_set_new(root, "bounds", bounds);
   return root;
 }
 
@@ -137,6 +156,18 @@ static enum status read_system(struct evaluation_system *system, const json_t *o
   return STATUS_OK;
 }
 
+static void read_bound(struct evaluation_bound *bound, const json_t *object) {
+  get_text(bound->name, sizeof bound->name, object, "name");
+  get_text(bound->form, sizeof bound->form, object, "form");
+  bound->steps = get_integer(object, "steps");
+  bound->continuous = json_is_true(json_object_get(object, "continuous"));
+  bound->rows = get_integer(object, "rows");
+  bound->tokens = get_integer(object, "tokens");
+  bound->nats = get_real(object, "nats");
+  bound->error = get_real(object, "error");
+  bound->tokens_per_byte = get_real(object, "tokens_per_byte");
+}
+
 static enum status read_lists(struct evaluation *evaluation, const json_t *root) {
   const json_t *systems = json_object_get(root, "systems");
   const json_t *models = json_object_get(root, "models");
@@ -152,6 +183,12 @@ static enum status read_lists(struct evaluation *evaluation, const json_t *root)
     get_text(model->name, sizeof model->name, object, "name");
     get_text(model->part, sizeof model->part, object, "part");
     model->value = get_real(object, "value");
+  }
+  const json_t *bounds = json_object_get(root, "bounds");
+  for (size_t i = 0; i < json_array_size(bounds); i++) {
+    struct evaluation_bound *bound = evaluation_add_bound(evaluation);
+    CHECK(bound, STATUS_ENVIRONMENT, "out of memory: %zu bounds", i + 1);
+    read_bound(bound, json_array_get(bounds, i));
   }
   return STATUS_OK;
 }

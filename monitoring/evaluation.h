@@ -2,6 +2,7 @@
 #ifndef MONITORING_EVALUATION_H
 #define MONITORING_EVALUATION_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -33,6 +34,18 @@ struct evaluation_model {
   double value;
 };
 
+/* A bound on the negative log-likelihood of held-out text under one model. */
+struct evaluation_bound {
+  char name[EVALUATION_NAME_BYTES]; /* node that trained the model */
+  char form[EVALUATION_NAME_BYTES]; /* "gaussian", "jensen", "best", "embedded", "mixture" */
+  int64_t steps;                    /* of the grid of times */
+  bool continuous;                  /* ... or in how many strata times were drawn */
+  int64_t rows, tokens;             /* over which it is a mean */
+  double nats;                      /* a token */
+  double error;                     /* its standard error over rows */
+  double tokens_per_byte;           /* of held-out text */
+};
+
 /* Zero-initialise. */
 struct evaluation {
   char judge[EVALUATION_NAME_BYTES]; /* node of the judge */
@@ -44,11 +57,14 @@ struct evaluation {
   size_t system_count;
   struct evaluation_model *models; /* owned */
   size_t model_count;
+  struct evaluation_bound *bounds; /* owned */
+  size_t bound_count;
 };
 
 /* Makes room for one more and returns it zeroed; NULL when memory is out. Local. */
 struct evaluation_system *evaluation_add_system(struct evaluation *evaluation);
 struct evaluation_model *evaluation_add_model(struct evaluation *evaluation);
+struct evaluation_bound *evaluation_add_bound(struct evaluation *evaluation);
 
 /* Local. WRITE on failure. */
 enum status evaluation_write(const struct evaluation *evaluation, const char *path);

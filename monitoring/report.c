@@ -1,5 +1,6 @@
 #include "monitoring/report.h"
 
+#include <math.h>
 #include <limits.h>
 #include <stdio.h>
 
@@ -51,3 +52,5 @@ double report_entropy_share(const struct evaluation *evaluation,
   const double held_out = evaluation->systems[0].token_entropy;
   return held_out > 0 ? system->token_entropy / held_out : 0;
 }
+
+double report_bits(double nats) { return nats / log(2); }

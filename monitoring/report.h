@@ -32,4 +32,7 @@ enum status report_write_page(struct text *html, const struct report *report);
 double report_entropy_share(const struct evaluation *evaluation,
                             const struct evaluation_system *system);
 
+/* Nats in bits. */
+double report_bits(double nats);
+
 #endif

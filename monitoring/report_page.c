@@ -111,6 +111,26 @@ static enum status write_table(struct text *html, const struct evaluation *evalu
   return STATUS_OK;
 }
 
+static enum status write_bounds(struct text *html, const struct evaluation *evaluation) {
+  if (evaluation->bound_count == 0) return STATUS_OK;
+  TRY(text_add(html, "<h2>Likelihood</h2>\n<table><tr><th>model</th><th>form</th><th>steps</th>"
+                     "<th>bits a token, at most</th><th>&plusmn;</th><th>bits a byte</th></tr>\n"));
+  for (size_t i = 0; i < evaluation->bound_count; i++) {
+    const struct evaluation_bound *bound = &evaluation->bounds[i];
+    TRY(text_add(html, "<tr><td>"));
+    TRY(chart_escape(html, bound->name));
+    TRY(text_add(html, "</td><td>"));
+    TRY(chart_escape(html, bound->form));
+    TRY(text_format(html, "</td><td>%lld</td><td>%.4f</td><td>%.4f</td><td>%.4f</td></tr>\n",
+                    (long long)bound->steps, report_bits(bound->nats), report_bits(bound->error),
+                    report_bits(bound->nats) * bound->tokens_per_byte));
+  }
+  return text_format(html,
+                     "</table>\n<p class='soft'>Upper bounds on the negative log-likelihood of "
+                     "held-out text, with standard errors over %lld rows.</p>\n",
+                     (long long)evaluation->bounds[0].rows);
+}
+
 /* One measure against the number of network calls, a line for each system that has several. */
 static enum status write_calls_chart(struct text *html, const struct evaluation *evaluation,
                                      bool entropy) {
@@ -221,6 +241,7 @@ static enum status write_samples(struct text *html, const struct evaluation *eva
 static enum status write_evaluation(struct text *html, const struct evaluation *evaluation) {
   if (evaluation->system_count == 0) return STATUS_OK;
   TRY(write_table(html, evaluation));
+  TRY(write_bounds(html, evaluation));
   TRY(text_add(html, "<h2>Quality against network calls</h2>\n<div class='grid2'>\n"));
   TRY(write_calls_chart(html, evaluation, false));
   TRY(write_calls_chart(html, evaluation, true));

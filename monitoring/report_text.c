@@ -58,6 +58,21 @@ static enum status write_models(struct text *out, const struct evaluation *evalu
                      evaluation->unigram_loss);
 }
 
+static enum status write_bounds(struct text *out, const struct evaluation *evaluation) {
+  if (evaluation->bound_count == 0) return STATUS_OK;
+  TRY(text_format(out, "\n%-30s %-10s %6s %14s %9s %14s\n", "likelihood bound", "form", "steps",
+                  "bits a token", "+-", "bits a byte"));
+  for (size_t i = 0; i < evaluation->bound_count; i++) {
+    const struct evaluation_bound *bound = &evaluation->bounds[i];
+    char bits[CELL_BYTES], error[CELL_BYTES], bytes[CELL_BYTES];
+    TRY(text_format(out, "%-30s %-10s %6lld %14s %9s %14s\n", bound->name, bound->form,
+                    (long long)bound->steps, number(bits, "%.4f", report_bits(bound->nats)),
+                    number(error, "%.4f", report_bits(bound->error)),
+                    number(bytes, "%.4f", report_bits(bound->nats) * bound->tokens_per_byte)));
+  }
+  return STATUS_OK;
+}
+
 /* The text on few lines of bounded width; control characters become spaces. */
 static enum status write_wrapped(struct text *out, const char *sample) {
   size_t left = strlen(sample);
@@ -80,6 +95,7 @@ enum status report_write_text(struct text *out, const struct report *report, int
     return text_add(out, "nothing was evaluated: the report shows training curves only\n");
   TRY(write_table(out, evaluation));
   TRY(write_models(out, evaluation));
+  TRY(write_bounds(out, evaluation));
   for (size_t i = 0; i < evaluation->system_count; i++) {
     const struct evaluation_system *system = &evaluation->systems[i];
     char nfe[CELL_BYTES];

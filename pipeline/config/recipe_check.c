@@ -34,12 +34,13 @@ static enum status check_distill(const struct recipe_node *node) {
   return STATUS_OK;
 }
 
-/* Of generators, evaluate reads the judge only; what others make comes as samples. */
+/* Of generators, evaluate reads the judge, and those whose likelihood has a bound; what others make
+ * comes as samples. */
 static enum status check_judge(const struct recipe *recipe, const struct recipe_node *node) {
   const struct recipe_node *judge = NULL;
   for (size_t i = 0; i < node->input_count; i++) {
     const struct recipe_node *input = &recipe->nodes[node->inputs[i]];
-    if (input->kind != KIND_PRETRAIN) continue;
+    if (input->kind != KIND_PRETRAIN || input->options.method == METHOD_CFM) continue;
     CHECK(input->options.method == METHOD_AR, STATUS_MISMATCH,
           "%s: node '%s': '%s' is of method %s, but a judge is a pretrain node of method ar; name "
           "a sample node that draws from it instead",

@@ -16,7 +16,6 @@ static struct diversity_rows block_of(const struct deal *deal, int64_t first) {
 static enum status run_mine(double *values, int64_t width, const struct deal *deal) {
   const struct comm *comm = deal->stage->comm;
   const int64_t batch = deal->stage->options->batch, rows = deal->rows.count;
-  CHECK(values, STATUS_ENVIRONMENT, "out of memory: numbers of %lld rows", (long long)rows);
   for (int64_t first = comm->rank * batch; first < rows; first += comm->size * batch) {
     TRY(deal->run(deal->context, block_of(deal, first), first, values + first * width));
     CHECK(!stage_stop_requested(), STATUS_STOPPED, "stopped on request after row %lld of %lld",
@@ -25,13 +24,26 @@ static enum status run_mine(double *values, int64_t width, const struct deal *de
   return STATUS_OK;
 }
 
-enum status deal_sum(double *sums, int64_t width, const struct deal *deal) {
+enum status deal_rows(double *values, int64_t width, const struct deal *deal) {
   struct comm *comm = deal->stage->comm;
   const int64_t count = deal->rows.count * width;
-  double *values = calloc((size_t)count + 1, sizeof *values);
-  enum status status = comm_agree(comm, run_mine(values, width, deal));
-  if (status == STATUS_OK) /* one rank has a number, the others 0: exact in any order */
-    status = comm_allreduce(comm, values, count, DTYPE_F64, COMM_SUM);
+  for (int64_t i = 0; i < count; i++) values[i] = 0;
+  TRY(comm_agree(comm, run_mine(values, width, deal)));
+  /* One rank has a number, the others 0: exact in any order. */
+  return comm_allreduce(comm, values, count, DTYPE_F64, COMM_SUM);
+}
+
+static enum status take(double **values, int64_t count) {
+  *values = malloc(((size_t)count + 1) * sizeof **values);
+  CHECK(*values, STATUS_ENVIRONMENT, "out of memory: %lld numbers of rows", (long long)count);
+  return STATUS_OK;
+}
+
+enum status deal_sum(double *sums, int64_t width, const struct deal *deal) {
+  const int64_t count = deal->rows.count * width;
+  double *values;
+  enum status status = comm_agree(deal->stage->comm, take(&values, count));
+  if (status == STATUS_OK) status = deal_rows(values, width, deal);
   for (int64_t i = 0; i < width; i++) sums[i] = 0;
   for (int64_t i = 0; status == STATUS_OK && i < count; i++) sums[i % width] += values[i];
   free(values);

@@ -19,9 +19,13 @@ struct deal {
   void *context;
 };
 
+/* values[rows][width], the caller's memory: what every row gives, on every rank. Collective over
+ * stage->comm. The statuses of `run`; STOPPED when a stop was requested. */
+enum status deal_rows(double *values, int64_t width, const struct deal *deal);
+
 /* sums[width] = the sum over rows, added in their order: the same bits on every rank and for any
- * number of them. Collective over stage->comm. The statuses of `run`; STOPPED when a
- * stop was requested; ENVIRONMENT when memory is out. */
+ * number of them. Collective over stage->comm. The statuses of deal_rows; ENVIRONMENT when memory is
+ * out. */
 enum status deal_sum(double *sums, int64_t width, const struct deal *deal);
 
 #endif

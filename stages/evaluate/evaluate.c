@@ -8,6 +8,7 @@
 #include "pipeline/artefact/manifest.h"
 #include "pipeline/base/file.h"
 #include "stages/evaluate/judge.h"
+#include "stages/evaluate/likelihood.h"
 #include "stages/evaluate/reconstruction.h"
 #include "stages/evaluate/texts.h"
 
@@ -18,6 +19,7 @@ struct evaluator {
   struct solo judge;
   struct texts held_out;
   struct evaluation evaluation;
+  double tokens_per_byte; /* of held-out documents */
 };
 
 /* The i-th node of `from:`. */
@@ -25,16 +27,33 @@ static const struct recipe_node *input_at(const struct stage *stage, size_t i) {
   return &stage->recipe->nodes[stage->node->inputs[i]];
 }
 
+static bool is_judge(const struct recipe_node *node) {
+  return node->kind == KIND_PRETRAIN && node->options.method == METHOD_AR;
+}
+
 /* The recipe has exactly one judge (recipe_check.c). */
 static const struct recipe_node *find_judge(const struct stage *stage) {
   size_t i = 0;
-  while (input_at(stage, i)->kind != KIND_PRETRAIN) i++;
+  while (!is_judge(input_at(stage, i))) i++;
   return input_at(stage, i);
 }
 
-/* The most samples of a set among the nodes it is from: as many held-out rows are scored. */
+/* Of a generator in `from:` that is not the judge the likelihood is bounded. */
+static bool is_bounded(const struct recipe_node *node) {
+  return (node->kind == KIND_PRETRAIN || node->kind == KIND_DISTILL) && !is_judge(node);
+}
+
+static bool has_bounds(const struct stage *stage) {
+  for (size_t i = 0; i < stage->node->input_count; i++)
+    if (is_bounded(input_at(stage, i))) return true;
+  return false;
+}
+
+/* The most samples of a set among the nodes it is from, or rows of a bound: as many held-out rows
+ * are scored. */
 static int64_t rows_wanted(const struct stage *stage) {
   int64_t most = 1;
+  if (has_bounds(stage)) most = stage->options->bound_rows;
   for (size_t i = 0; i < stage->node->input_count; i++) {
     const struct recipe_node *node = input_at(stage, i);
     if (node->kind == KIND_SAMPLE && node->options.samples > most) most = node->options.samples;
@@ -149,17 +168,26 @@ static enum status evaluate_held_out(struct evaluator *evaluator) {
   return measure(evaluator, system, &evaluator->held_out);
 }
 
-static enum status evaluate_autoencoder(struct evaluator *evaluator,
-                                        const struct recipe_node *node) {
-  struct solo autoencoder;
-  TRY(solo_open(&autoencoder, evaluator->stage, node, "reconstruction"));
+/* Measures a trained model itself on held-out rows. */
+static enum status evaluate_model(struct evaluator *evaluator, const struct recipe_node *node) {
+  struct solo solo;
+  struct evaluation *evaluation = &evaluator->evaluation;
+  const struct diversity_rows rows = texts_rows(&evaluator->held_out);
+  const bool bounded = is_bounded(node);
+  /* BF16 would round what the inverse Gram matrix multiplies. */
+  const enum precision_choice precision =
+      bounded ? PRECISION_FP32 : evaluator->stage->options->precision;
+  TRY(solo_open(&solo, evaluator->stage, node, precision,
+                bounded ? "likelihood" : "reconstruction"));
   enum status status =
       comm_agree(evaluator->stage->comm,
-                 check_tokenizer(evaluator, node->name, model_tokenizer_hash(&autoencoder.model)));
-  if (status == STATUS_OK)
-    status = reconstruction_measure(&evaluator->evaluation, &autoencoder, evaluator->stage, node,
-                                    texts_rows(&evaluator->held_out));
-  solo_close(&autoencoder);
+                 check_tokenizer(evaluator, node->name, model_tokenizer_hash(&solo.model)));
+  if (status == STATUS_OK && bounded)
+    status = likelihood_measure(evaluation, &solo, evaluator->stage, node, rows,
+                                evaluator->tokens_per_byte);
+  if (status == STATUS_OK && !bounded)
+    status = reconstruction_measure(evaluation, &solo, evaluator->stage, node, rows);
+  solo_close(&solo);
   return status;
 }
 
@@ -169,13 +197,13 @@ static enum status evaluate_inputs(struct evaluator *evaluator) {
   for (size_t i = 0; i < stage->node->input_count; i++) {
     const struct recipe_node *node = input_at(stage, i);
     if (node->kind == KIND_SAMPLE) TRY(evaluate_samples(evaluator, node));
-    if (node->kind == KIND_AUTOENCODE) TRY(evaluate_autoencoder(evaluator, node));
+    if (node->kind == KIND_AUTOENCODE || is_bounded(node)) TRY(evaluate_model(evaluator, node));
   }
   return STATUS_OK;
 }
 
 /* What the tokenize stage knows of the held-out rows. */
-static enum status read_unigram_loss(double *loss, const char *folder) {
+static enum status read_statistics(struct evaluator *evaluator, const char *folder) {
   char path[STAGE_PATH_BYTES];
   struct text bytes = {0};
   CHECK(snprintf(path, sizeof path, "%s/statistics.json", folder) < STAGE_PATH_BYTES,
@@ -183,8 +211,11 @@ static enum status read_unigram_loss(double *loss, const char *folder) {
   TRY(file_read(&bytes, path));
   json_t *root = json_loadb(bytes.bytes, bytes.length, 0, NULL);
   const json_t *value = json_object_get(root, "unigram_loss_nats");
+  const json_t *side = json_object_get(root, "held_out");
+  const double tokens = json_number_value(json_object_get(side, "document_tokens"));
   const bool found = json_is_number(value);
-  *loss = json_number_value(value);
+  evaluator->evaluation.unigram_loss = json_number_value(value);
+  evaluator->tokens_per_byte = tokens / json_number_value(json_object_get(side, "bytes"));
   json_decref(root);
   text_free(&bytes);
   CHECK(found, STATUS_DAMAGED, "'%s': no number unigram_loss_nats; tokenize again", path);
@@ -194,7 +225,7 @@ static enum status read_unigram_loss(double *loss, const char *folder) {
 static enum status open_texts(struct evaluator *evaluator) {
   char folder[STAGE_PATH_BYTES];
   TRY(stage_input(folder, NULL, evaluator->stage, IN_TOKENIZE));
-  TRY(read_unigram_loss(&evaluator->evaluation.unigram_loss, folder));
+  TRY(read_statistics(evaluator, folder));
   return texts_read(&evaluator->held_out, folder, "held_out", rows_wanted(evaluator->stage));
 }
 
@@ -218,7 +249,8 @@ static enum status evaluate_all(struct evaluator *evaluator) {
   const struct recipe_node *judge = find_judge(evaluator->stage);
   snprintf(evaluator->evaluation.judge, sizeof evaluator->evaluation.judge, "%s", judge->name);
   TRY(comm_agree(evaluator->stage->comm, open_texts(evaluator)));
-  TRY(solo_open(&evaluator->judge, evaluator->stage, judge, "judge"));
+  TRY(solo_open(&evaluator->judge, evaluator->stage, judge,
+                evaluator->stage->options->precision, "judge"));
   enum status status = evaluate_inputs(evaluator);
   if (status == STATUS_OK) status = write_result(evaluator);
   solo_close(&evaluator->judge);

@@ -146,4 +146,5 @@ const struct flow_kind flow_cfm = {.name = "cfm",
                                    .loss = loss,
                                    .prepare = cfm_noise_prepare,
                                    .complete_gradients = cfm_noise_gradients,
-                                   .sample = cfm_sample};
+                                   .sample = cfm_sample,
+                                   .bound = cfm_bound};

@@ -117,4 +117,8 @@ enum status cfm_distill_loss(struct flow *flow, struct tape *tape, const struct 
 enum status cfm_sample(struct flow *flow, struct tape *tape, const struct flow_request *request,
                        int32_t *tokens);
 
+/* flow_kind.bound of the formulation. */
+enum status cfm_bound(struct flow *flow, struct tape *tape,
+                      const struct flow_bound_request *request, double *terms);
+
 #endif

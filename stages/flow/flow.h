@@ -23,6 +23,10 @@ enum { FLOW_PARTS = 8 };
 
 struct flow;
 struct flow_request;
+struct flow_bound_request;
+
+/* Forms of a bound on the negative log-likelihood (stages/flow/cfm_bound.h). */
+enum flow_bound { BOUND_GAUSSIAN, BOUND_JENSEN, BOUND_EMBEDDED, BOUND_MIXTURE, FLOW_BOUNDS };
 
 /* Rows of one micro-shard (training), or of a batch of held-out rows (validation). */
 struct flow_batch {
@@ -82,6 +86,21 @@ struct flow_kind {
    * vocabulary group. */
   enum status (*sample)(struct flow *flow, struct tape *tape, const struct flow_request *request,
                         int32_t *tokens);
+
+  /* Bounds the negative log-likelihood of token rows from above: terms[count][FLOW_BOUNDS][steps +
+   * 1] nats of each row's tokens, the mean over the draws; a form's bound is the sum over its
+   * terms, of which the last is the loss of the text itself. Unbiased; noise is keyed by the
+   * batch's samples. NULL: not known. Collective over the vocabulary group. */
+  enum status (*bound)(struct flow *flow, struct tape *tape,
+                       const struct flow_bound_request *request, double *terms);
+};
+
+struct flow_bound_request {
+  const struct flow_batch *batch; /* tokens, lengths and samples are read */
+  int64_t steps, draws;
+  bool continuous; /* times anywhere in a step: that of endlessly many steps (gaussian, embedded) */
+  bool mixture;    /* with that form, which draws a number for every token and id; else zeros */
+  const int64_t *prefix; /* [count] positions given clean and not scored, or NULL */
 };
 
 /* What to draw: text i is a function of (seed, i, options) alone (R-DLM-3, R-EVA-2). */

@@ -24,8 +24,8 @@ static void search(struct tape *tape, const struct head_best *best, const struct
         head_tiles_logits(tape, logits, x, best->w, best->b, tile, count);
         if (found->score)
           tape->kernels->softmax_tile_best(found->score + i, found->ids + i, logits,
-                                           best->streams ? best->streams + i : NULL,
-                                           best->streams ? best->positions + i : NULL,
+                                           best->draws.streams ? best->draws.streams + i : NULL,
+                                           best->draws.streams ? best->draws.positions + i : NULL,
                                            best->temperature, count, tile.rows, tile.first);
       }
 }

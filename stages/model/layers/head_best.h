@@ -4,7 +4,6 @@
 
 #include <stdint.h>
 
-#include "pipeline/base/random.h"
 #include "stages/model/layers/head_tokens.h"
 #include "stages/model/tape/tape.h"
 
@@ -12,8 +11,7 @@ struct head_best {
   const struct head_tokens *tokens; /* borrowed */
   const void *x_all;                /* [N, c] */
   const struct param *w, *b;
-  const struct random_stream *streams; /* [N] of all tokens; NULL: the most probable id */
-  const int64_t *positions;            /* [N] where the draws of id 0 are */
+  struct head_draws draws; /* of all tokens; without streams: the most probable id */
   double temperature;
 };
 

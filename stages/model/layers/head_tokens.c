@@ -78,6 +78,22 @@ void head_tokens_gather(struct tape *tape, const struct head_tokens *tokens, voi
   gather_in_place(tape, tokens, all, (int64_t)bytes);
 }
 
+struct head_draws head_tokens_gather_draws(struct tape *tape, const struct head_tokens *tokens,
+                                           const struct random_stream *streams, int64_t positions) {
+  const size_t n = (size_t)tokens->n, room = (size_t)tokens->room;
+  struct random_stream *all = tape_save(tape, room * sizeof(*all));
+  struct random_stream *own = tape_save(tape, n * sizeof(*own));
+  int64_t *all_places = tape_save(tape, room * sizeof(*all_places));
+  int64_t *places = tape_save(tape, n * sizeof(*places));
+  for (int64_t i = 0; own && i < tokens->n; i++) {
+    own[i] = streams[i / positions];
+    places[i] = i % positions * tokens->vocab->size;
+  }
+  head_tokens_gather(tape, tokens, all, own, sizeof(*all));
+  head_tokens_gather(tape, tokens, all_places, places, sizeof(*places));
+  return (struct head_draws){all, all_places};
+}
+
 void head_tokens_gather_sums(struct tape *tape, const struct head_tokens *tokens, void *sums,
                              const float *values) {
   const size_t mark = arena_mark(tape->arena);

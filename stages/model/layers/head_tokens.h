@@ -8,6 +8,7 @@
 
 #include <stdint.h>
 
+#include "pipeline/base/random.h"
 #include "sharding/vocab.h"
 #include "stages/model/tape/tape.h"
 
@@ -51,6 +52,17 @@ void *head_tokens_gather_rows(struct tape *tape, const struct head_tokens *token
  * group. */
 void head_tokens_gather(struct tape *tape, const struct head_tokens *tokens, void *all,
                         const void *values, size_t bytes);
+
+/* Where each of all tokens finds its random numbers: id v's is draw positions[i] + v. */
+struct head_draws {
+  const struct random_stream *streams; /* [N] */
+  const int64_t *positions;            /* [N] */
+};
+
+/* The draws of all tokens from the streams[n / positions] of this member's rows, of which position
+ * t begins at draw t * V. Memory of the tape. Collective over the group. */
+struct head_draws head_tokens_gather_draws(struct tape *tape, const struct head_tokens *tokens,
+                                           const struct random_stream *streams, int64_t positions);
 
 /* sums[N] (sum type) = numbers of all tokens, from values[n] of this member. Collective over the
  * group. */

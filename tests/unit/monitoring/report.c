@@ -65,6 +65,16 @@ static void fill(struct evaluation *evaluation) {
   cfm->samples[0] = copy("a <b> & \"c\"");
   struct evaluation_model *model = evaluation_add_model(evaluation);
   *model = (struct evaluation_model){.name = "ae", .part = "accuracy", .value = 0.75};
+  struct evaluation_bound *bound = evaluation_add_bound(evaluation);
+  *bound = (struct evaluation_bound){.name = "cfm",
+                                     .form = "embedded",
+                                     .steps = 64,
+                                     .continuous = true,
+                                     .rows = 3,
+                                     .tokens = 12,
+                                     .nats = 1.5,
+                                     .error = 0.25,
+                                     .tokens_per_byte = 0.5};
 }
 
 static void evaluations_survive_a_round_trip(void **state) {
@@ -78,6 +88,10 @@ static void evaluations_survive_a_round_trip(void **state) {
   assert_string_equal(read.systems[1].samples[0], "a <b> & \"c\"");
   assert_true(isnan(read.systems[1].judge_perplexity)); /* JSON has no infinity: not a number */
   assert_true(read.systems[0].token_entropy == 4 && read.models[0].value == 0.75);
+  const struct evaluation_bound *bound = &read.bounds[0];
+  assert_true(read.bound_count == 1 && bound->steps == 64 && bound->continuous);
+  assert_true(bound->rows == 3 && bound->tokens == 12);
+  assert_true(bound->nats == 1.5 && bound->error == 0.25 && bound->tokens_per_byte == 0.5);
   evaluation_free(&written);
   evaluation_free(&read);
   assert_ok(file_write("other.json", "{\"protocol\":\"x\"}", 16));
@@ -93,6 +107,8 @@ static void table_and_page_show_the_systems(void **state) {
   assert_ok(report_write_text(&out, &report, 1));
   assert_non_null(strstr(out.bytes, "collapsed")); /* entropy at half of held-out text's */
   assert_non_null(strstr(out.bytes, "90.00"));
+  assert_non_null(strstr(out.bytes, "2.1640")); /* 1.5 nats in bits, and half of it a byte */
+  assert_non_null(strstr(out.bytes, "1.0820"));
   text_clear(&out);
   assert_ok(report_write_page(&out, &report));
   assert_non_null(strstr(out.bytes, "a &lt;b&gt; &amp; &quot;c&quot;"));

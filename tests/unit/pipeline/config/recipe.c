@@ -158,9 +158,10 @@ static const struct {
           "  q: {run: pretrain, from: tokens, method: ar}\n"
           "  e: {run: evaluate, from: [s, p, q]}\n",
      NULL, "both 'p' and 'q' could be the judge"},
-    {HEAD "  p: {run: pretrain, from: tokens, method: cfm}\n  s: {run: sample, from: p}\n"
+    {HEAD "  l: {run: embed, encoder: random, from: tokens}\n"
+          "  p: {run: pretrain, from: [tokens, l], method: elf}\n  s: {run: sample, from: p}\n"
           "  e: {run: evaluate, from: [s, p]}\n",
-     NULL, "'p' is of method cfm, but a judge is a pretrain node of method ar"},
+     NULL, "'p' is of method elf, but a judge is a pretrain node of method ar"},
     {HEAD "  p: {run: pretrain, from: tokens, method: ar, width: 18, heads: 2}\n", NULL,
      "r.yaml:4: node 'p': width (18) divided by heads (2) must be an even number"},
     {HEAD "  e: {run: embed, encoder: random, from: tokens, encoder_heads: 3}\n", NULL,
