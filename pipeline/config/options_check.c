@@ -59,10 +59,11 @@ static enum status check_guidance(struct subject s) {
 static enum status check_pairs(struct subject s) {
   if (!reads(s, OPTION_long_pairs)) return STATUS_OK;
   const enum boundary_choice boundary = s.options->boundary;
-  CHECK(boundary == BOUNDARY_LINE || boundary == BOUNDARY_KEY || boundary == BOUNDARY_PACKAGE,
+  CHECK(boundary == BOUNDARY_LINE || boundary == BOUNDARY_KEY || boundary == BOUNDARY_SAMPLE ||
+            boundary == BOUNDARY_PACKAGE,
         STATUS_MISMATCH,
-        "%s: node '%s': packing: pairs needs boundary: line (with target), key (with target_key) "
-        "or package",
+        "%s: node '%s': packing: pairs needs boundary: line (with target), key or sample (with "
+        "target_key), or package",
         s.where, s.node);
   CHECK(s.options->source_length < s.options->sequence_length, STATUS_MISMATCH,
         "%s: node '%s': source_length (%lld) leaves no room for a target in sequence_length (%lld)",

@@ -21,7 +21,8 @@ struct level {
   struct text name;      /* "FILE", "FILE: ENTRY", "FILE: ENTRY: INNER ENTRY" */
   size_t prefix;         /* length of the part of `name` that is not the entry's */
   uint64_t packed_bytes; /* of the file */
-  uint64_t bytes;        /* unpacked so far, of all entries */
+  uint64_t bytes;        /* unpacked so far, of all entries, and of archives inside them */
+  bool bomb;             /* nothing more is read, whatever the sink says */
   uint64_t entry_bytes;  /* unpacked so far, of the present entry */
   size_t count;          /* bytes in `block` */
   bool kept;             /* `block` was looked at and not yet handed on */
@@ -33,9 +34,17 @@ static enum status refuse(const struct level *level, const char *what) {
        (unsigned long long)level->entry_bytes, what ? what : "the archive cannot be read");
 }
 
-static enum status check_bomb(const struct level *level) {
-  if (level->bytes < BOMB_BYTES || level->bytes / BOMB_RATIO < level->packed_bytes)
-    return STATUS_OK;
+static struct level *root_of(struct level *level) {
+  while (level->outer) level = level->outer;
+  return level;
+}
+
+/* Counts what was unpacked at all levels together: archives in archives are bombs too. */
+static enum status check_bomb(struct level *level) {
+  struct level *root = root_of(level);
+  root->bytes += level->count;
+  root->bomb = root->bytes >= BOMB_BYTES && root->bytes / BOMB_RATIO >= root->packed_bytes;
+  if (!root->bomb) return STATUS_OK;
   return refuse(level, "unpacks to more than 2000 times its size; this is a decompression bomb");
 }
 
@@ -55,12 +64,22 @@ static enum status next_block(struct level *level) {
   }
   if (got < 0) return refuse(level, archive_error_string(level->archive));
   level->count = (size_t)got;
-  level->bytes += level->count;
   level->entry_bytes += level->count;
   return check_bomb(level);
 }
 
-static enum status feed_text(struct level *level) {
+static enum status check_size(const struct level *level, struct archive_entry *entry) {
+  char what[128];
+  if (!entry || !archive_entry_size_is_set(entry)) return STATUS_OK;
+  const uint64_t declared = (uint64_t)archive_entry_size(entry);
+  if (declared == level->entry_bytes) return STATUS_OK;
+  snprintf(what, sizeof what, "the entry ends here but its header says %llu bytes",
+           (unsigned long long)declared);
+  return refuse(level, what);
+}
+
+/* `entry` is NULL for what is not an archive's. */
+static enum status feed_text(struct level *level, struct archive_entry *entry) {
   struct splitter *splitter = level->splitter;
   splitter->name = level->name.bytes;
   splitter->offset = 0;
@@ -70,6 +89,7 @@ static enum status feed_text(struct level *level) {
     TRY(splitter_feed(splitter, level->block, level->count));
     TRY(next_block(level));
   }
+  TRY(check_size(level, entry));
   return splitter_finish(splitter);
 }
 
@@ -154,22 +174,11 @@ static enum status read_inner(struct level *outer) {
   return status;
 }
 
-static enum status check_size(const struct level *level, struct archive_entry *entry) {
-  char what[128];
-  if (!archive_entry_size_is_set(entry)) return STATUS_OK;
-  const uint64_t declared = (uint64_t)archive_entry_size(entry);
-  if (declared == level->entry_bytes) return STATUS_OK;
-  snprintf(what, sizeof what, "the entry ends here but its header says %llu bytes",
-           (unsigned long long)declared);
-  return refuse(level, what);
-}
-
 static enum status read_content(struct level *level, struct archive_entry *entry) {
   TRY(next_block(level));
   const size_t head = level->count < HEAD ? level->count : HEAD;
   if (!archive_handle_is_text(level->block, head)) return read_inner(level);
-  TRY(feed_text(level));
-  return check_size(level, entry);
+  return feed_text(level, entry);
 }
 
 static enum status name_entry(struct level *level, struct archive_entry *entry) {
@@ -181,13 +190,28 @@ static enum status name_entry(struct level *level, struct archive_entry *entry) 
   return text_format(&level->name, ": %s", name ? name : "(an entry whose name cannot be read)");
 }
 
+/* Whether an entry of an archive is to be read, by its name. */
+static enum status wants_entry(struct level *level, bool *wanted) {
+  struct splitter *splitter = level->splitter;
+  *wanted = splitter_wants(splitter->entries, level->name.bytes);
+  if (!*wanted || splitter->boundary != BOUNDARY_SAMPLE) return STATUS_OK;
+  return sample_begin(splitter, level->name.bytes, level->prefix + 2, wanted);
+}
+
 static enum status take_entry(struct level *level, struct archive_entry *entry) {
+  bool wanted = true;
   TRY(name_entry(level, entry));
   const bool regular = archive_entry_filetype(entry) == AE_IFREG;
-  const bool named = archive_format(level->archive) != ARCHIVE_FORMAT_RAW;
-  if (named && !splitter_wants(level->splitter->entries, level->name.bytes)) return STATUS_OK;
-  if (regular && !archive_entry_hardlink(entry)) return read_content(level, entry);
-  return STATUS_OK; /* folders and links have no text of their own */
+  if (!regular || archive_entry_hardlink(entry)) return STATUS_OK; /* no text of their own */
+  if (archive_format(level->archive) != ARCHIVE_FORMAT_RAW) TRY(wants_entry(level, &wanted));
+  return wanted ? read_content(level, entry) : STATUS_OK;
+}
+
+static enum status take_or_refuse(struct level *level, struct archive_entry *entry) {
+  const enum status status = take_entry(level, entry);
+  if (status == STATUS_OK || root_of(level)->bomb) return status;
+  return splitter_refuse(level->splitter, status,
+                         (struct refusal){.name = level->name.bytes, .offset = level->entry_bytes});
 }
 
 /* What libarchive does not know: text in another encoding, or something to leave out. */
@@ -195,7 +219,7 @@ static enum status take_unknown(struct level *level) {
   TRY(next_block(level));
   if (gunzip_is_gzip(level->block, level->count)) return read_inner(level);
   if (!level->outer) return refuse(level, "neither text nor an archive");
-  if (!archive_handle_is_binary(level->block, level->count)) return feed_text(level);
+  if (!archive_handle_is_binary(level->block, level->count)) return feed_text(level, NULL);
   level->splitter->binary++;
   return STATUS_OK;
 }
@@ -216,13 +240,14 @@ static enum status read_entries(struct level *level) {
   struct archive_entry *entry;
   for (int retries = 0; retries < RETRIES;) {
     const int result = archive_read_next_header(level->archive, &entry);
+    if (result == ARCHIVE_EOF) TRY(sample_end(level->splitter));
     if (result == ARCHIVE_EOF) return check_end(level);
     retries = result == ARCHIVE_RETRY ? retries + 1 : 0;
     if (result == ARCHIVE_RETRY) continue;
     if (result < ARCHIVE_WARN) return refuse(level, archive_error_string(level->archive));
     level->splitter->warnings += result == ARCHIVE_WARN;
     if (!archive_handle_is_packed(level->archive)) return take_unknown(level);
-    TRY(take_entry(level, entry));
+    TRY(take_or_refuse(level, entry));
   }
   return refuse(level, archive_error_string(level->archive));
 }

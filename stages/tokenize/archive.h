@@ -10,8 +10,10 @@
  * archive that libarchive knows nor text (it has zero bytes). */
 enum status archive_detect(bool *packed, const char *path);
 
-/* Feeds every regular entry, in the order of the archive, each as a stream of its own. Local.
- * DAMAGED names the archive, the entry and the byte; as splitter_feed. */
+/* Feeds every regular entry, in the order of the archive, each as a stream of its own. Entries that
+ * are damaged are refused where the splitter's sink takes refusals; what makes the rest of the
+ * archive unreadable, or is a decompression bomb, ends it in any case. Local. DAMAGED names the
+ * archive, the entry and the byte; as splitter_feed. */
 enum status archive_read(const char *path, struct splitter *splitter);
 
 #endif

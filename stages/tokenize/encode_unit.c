@@ -2,11 +2,14 @@
 
 #include <string.h>
 
+#include "stages/tokenize/quarantine.h"
+
 enum { ROUND_TRIP_SHARE = 16 }; /* one document in as many is decoded again, chosen by its hash */
 
 struct state {
   const struct encode_unit *work;
   struct part part;
+  struct quarantine quarantine;
   struct text decoded; /* scratch */
 };
 
@@ -105,6 +108,13 @@ static enum status add_pair(void *context, const struct document_pair *pair) {
                                     .bytes = (int64_t)(pair->source_count + pair->target_count)});
 }
 
+static enum status add_refusal(void *context, const struct refusal *refusal) {
+  struct state *state = context;
+  state->part.tally.refused_documents += refusal->document;
+  state->part.tally.refused_entries += !refusal->document;
+  return quarantine_add(&state->quarantine, refusal);
+}
+
 static uint64_t hash_files(const struct input_file *files, size_t count, uint64_t hash) {
   for (size_t i = 0; i < count; i++)
     hash = hash_bytes_seeded(files[i].path, strlen(files[i].path), hash ^ files[i].bytes);
@@ -121,6 +131,7 @@ struct hash128 encode_unit_key(const struct inputs *inputs, const struct options
     files = hash_bytes_seeded(options->target_key, strlen(options->target_key), ~files);
   files = hash_files(inputs->files, inputs->file_count, files);
   if (inputs->targets) files = hash_files(inputs->targets, inputs->file_count, files);
+  if (inputs->keeps_damaged) files = hash_bytes_seeded("damaged", 7, files);
   files = hash_bytes_seeded(&inputs->unit_count, sizeof inputs->unit_count, files);
   return (struct hash128){.low = facts->hash.low ^ files, .high = facts->hash.high};
 }
@@ -134,16 +145,23 @@ int64_t encode_unit_parts(const struct encode_unit *work, int64_t unit, bool tho
 }
 
 enum status encode_unit_run(const struct encode_unit *work, int64_t unit) {
-  struct state state = {.work = work, .part = {.key = work->key, .unit = unit}};
+  struct state state = {.work = work,
+                        .part = {.key = work->key, .unit = unit},
+                        .quarantine = {.folder = work->folder, .unit = unit}};
   const bool pairs = work->options->packing == PACKING_PAIRS;
-  struct splitter splitter = splitter_for(
-      work->options, (struct document_sink){add_document, &state, pairs ? add_pair : NULL});
+  const struct document_sink sink = {.add = add_document,
+                                     .state = &state,
+                                     .add_pair = pairs ? add_pair : NULL,
+                                     .refuse = work->inputs->keeps_damaged ? add_refusal : NULL};
+  struct splitter splitter = splitter_for(work->options, sink);
   enum status status = inputs_read(work->inputs, &work->inputs->units[unit], &splitter);
   state.part.tally.empty = (int64_t)splitter.empty;
   state.part.tally.archive_warnings = (int64_t)splitter.warnings;
   state.part.tally.binary_entries = (int64_t)splitter.binary;
   state.part.last = 1;
+  if (status == STATUS_OK) status = quarantine_end(&state.quarantine);
   if (status == STATUS_OK) status = part_write(&state.part, work->folder);
+  quarantine_free(&state.quarantine);
   splitter_free(&splitter);
   part_free(&state.part);
   text_free(&state.decoded);

@@ -23,7 +23,11 @@ static enum status grow(void **list, size_t *capacity, size_t count, size_t elem
 
 static enum status add_file(struct inputs *inputs, const char *path, uint64_t bytes) {
   bool packed;
-  TRY(archive_detect(&packed, path));
+  const enum status status = archive_detect(&packed, path);
+  if (status == STATUS_DAMAGED && inputs->keeps_damaged)
+    packed = true;
+  else
+    TRY(status);
   TRY(grow((void **)&inputs->files, &inputs->file_capacity, inputs->file_count,
            sizeof *inputs->files));
   struct input_file *file = &inputs->files[inputs->file_count];
@@ -108,7 +112,7 @@ static enum status list_files(struct inputs *inputs, const struct option_texts *
 
 /* The files that answer those already listed. */
 static enum status list_targets(struct inputs *inputs, const struct inputs_request *request) {
-  struct inputs targets = {0};
+  struct inputs targets = {.keeps_damaged = request->keeps_damaged};
   enum status status = list_files(&targets, request->targets, request->entries);
   if (status == STATUS_OK && targets.file_count != inputs->file_count)
     status = error_raise(STATUS_MISMATCH, __FILE__, __LINE__, __func__,
@@ -138,23 +142,32 @@ struct inputs_request inputs_request_of(const struct options *options) {
                                  .targets = pairs ? &options->target : NULL,
                                  .entries = options->entries,
                                  .boundary = options->boundary,
-                                 .unit_bytes = UNIT_BYTES};
+                                 .unit_bytes = UNIT_BYTES,
+                                 .keeps_damaged = options->damaged == DAMAGED_QUARANTINE};
 }
 
 enum status inputs_list(struct inputs *inputs, const struct inputs_request *request) {
-  *inputs = (struct inputs){0};
+  *inputs = (struct inputs){.keeps_damaged = request->keeps_damaged};
   const enum status status = make_list(inputs, request);
   if (status != STATUS_OK) inputs_free(inputs);
   TRY(status);
   return STATUS_OK;
 }
 
-enum status inputs_read(const struct inputs *inputs, const struct unit *unit,
-                        struct splitter *splitter) {
+static enum status read_unit(const struct inputs *inputs, const struct unit *unit,
+                             struct splitter *splitter) {
   const struct input_file *file = &inputs->files[unit->file];
   if (inputs->targets) return paired_files_read(file, &inputs->targets[unit->file], splitter);
   if (file->packed) return archive_read(file->path, splitter);
   return plain_read(file->path, unit->begin, unit->end, splitter);
+}
+
+enum status inputs_read(const struct inputs *inputs, const struct unit *unit,
+                        struct splitter *splitter) {
+  const enum status status = read_unit(inputs, unit, splitter);
+  if (status == STATUS_OK) return status;
+  return splitter_refuse(splitter, status,
+                         (struct refusal){.name = inputs->files[unit->file].path});
 }
 
 void inputs_free(struct inputs *inputs) {

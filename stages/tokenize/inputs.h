@@ -35,6 +35,7 @@ struct inputs {
   size_t file_count, file_capacity;
   struct unit *units; /* owned */
   size_t unit_count, unit_capacity;
+  bool keeps_damaged; /* files that cannot be read are listed, and refused when they are read */
 };
 
 struct inputs_request {
@@ -43,19 +44,21 @@ struct inputs_request {
   const char *entries; /* shell pattern of the files to take from folders; NULL: all */
   enum boundary_choice boundary;
   uint64_t unit_bytes;
+  bool keeps_damaged;
 };
 
 /* The request that a node's options make. Borrows from them. Local. */
 struct inputs_request inputs_request_of(const struct options *options);
 
 /* Lists files and units. Local. MISMATCH for a path that does not exist or a folder without files,
- * DAMAGED for a file that is neither text nor a known archive. On failure there is nothing to
- * free. */
+ * DAMAGED for a file that is neither text nor a known archive, unless such are kept. On failure
+ * there is nothing to free. */
 enum status inputs_list(struct inputs *inputs, const struct inputs_request *request);
 
 /* Gives all documents of a unit to the splitter's sink; `splitter` has boundary, text_key and sink
  * set, and may be used for one unit after another. Local. MISMATCH when the file is gone, DAMAGED
- * for a broken archive (names entry and byte), and as splitter_feed. */
+ * for a broken archive (names entry and byte) unless the sink takes refusals, and as splitter_feed.
+ */
 enum status inputs_read(const struct inputs *inputs, const struct unit *unit,
                         struct splitter *splitter);
 

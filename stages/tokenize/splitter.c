@@ -25,21 +25,37 @@ enum status splitter_give_pair(struct splitter *splitter, const struct document_
   return STATUS_OK;
 }
 
-static enum status give_keys(struct splitter *splitter, const char *bytes, size_t count) {
-  struct text *source = &splitter->document, *target = &splitter->target;
-  text_clear(target);
-  TRY(record_json(source, bytes, count, splitter->text_key, splitter->name, splitter->begun));
-  TRY(record_json(target, bytes, count, splitter->target_key, splitter->name, splitter->begun));
+enum status splitter_give_gathered(struct splitter *splitter) {
+  const struct text *source = &splitter->document, *target = &splitter->target;
+  if (!splitter->sink.add_pair) return give(splitter, source->bytes, source->length);
   return splitter_give_pair(splitter, &(struct document_pair){.source = source->bytes,
                                                               .source_count = source->length,
                                                               .target = target->bytes,
                                                               .target_count = target->length});
 }
 
+enum status splitter_refuse(struct splitter *splitter, enum status status, struct refusal refusal) {
+  const bool damage = status == STATUS_DAMAGED || (refusal.document && status == STATUS_MISMATCH);
+  if (!damage || !splitter->sink.refuse) return status;
+  text_clear(&splitter->line);
+  text_clear(&splitter->record);
+  splitter->sample.refused = true;
+  refusal.reason = error_message();
+  return splitter->sink.refuse(splitter->sink.state, &refusal);
+}
+
+static enum status read_json(struct splitter *splitter, const char *bytes, size_t count) {
+  TRY(record_json(&splitter->document, bytes, count, splitter->text_key, splitter->name,
+                  splitter->begun));
+  if (!splitter->sink.add_pair) return STATUS_OK;
+  text_clear(&splitter->target);
+  return record_json(&splitter->target, bytes, count, splitter->target_key, splitter->name,
+                     splitter->begun);
+}
+
 /* The paragraphs are the source, the synopsis before them is the target. */
-static enum status give_package(struct splitter *splitter, const char *bytes, size_t count) {
+static enum status give_package(struct splitter *splitter) {
   const struct text *document = &splitter->document;
-  TRY(record_package(&splitter->document, bytes, count));
   const char *end = document->bytes + document->length;
   const char *blank = strstr(document->bytes, "\n\n"), *source = blank ? blank + 2 : end;
   return splitter_give_pair(
@@ -51,23 +67,25 @@ static enum status give_package(struct splitter *splitter, const char *bytes, si
 }
 
 static enum status give_record(struct splitter *splitter, const char *bytes, size_t count) {
-  const bool by_key = splitter->boundary == BOUNDARY_KEY;
   text_clear(&splitter->document);
-  if (splitter->sink.add_pair)
-    return by_key ? give_keys(splitter, bytes, count) : give_package(splitter, bytes, count);
-  if (by_key)
-    TRY(record_json(&splitter->document, bytes, count, splitter->text_key, splitter->name,
-                    splitter->begun));
-  else
+  if (splitter->boundary == BOUNDARY_PACKAGE) {
     TRY(record_package(&splitter->document, bytes, count));
-  return give(splitter, splitter->document.bytes, splitter->document.length);
+    if (splitter->sink.add_pair) return give_package(splitter);
+    return splitter_give_gathered(splitter);
+  }
+  const enum status status = read_json(splitter, bytes, count);
+  if (status == STATUS_OK) return splitter_give_gathered(splitter);
+  return splitter_refuse(
+      splitter, status,
+      (struct refusal){.name = splitter->name, .offset = splitter->begun, .document = true});
 }
 
 /* Hands on what was gathered; the line break at its end is not part of it. */
 static enum status flush(struct splitter *splitter, const char *bytes, size_t count) {
-  if (!count) return STATUS_OK;
+  if (!count && splitter->boundary != BOUNDARY_SAMPLE) return STATUS_OK;
   if (splitter->boundary == BOUNDARY_PACKAGE || splitter->boundary == BOUNDARY_KEY)
     return give_record(splitter, bytes, count);
+  if (splitter->boundary == BOUNDARY_SAMPLE) return sample_take(splitter, bytes, count);
   if (splitter->boundary != BOUNDARY_FILE && bytes[count - 1] == '\n') count--;
   if (splitter->boundary != BOUNDARY_FILE && count && bytes[count - 1] == '\r') count--;
   return give(splitter, bytes, count);
@@ -137,7 +155,7 @@ struct splitter splitter_for(const struct options *options, struct document_sink
 }
 
 enum status splitter_feed(struct splitter *splitter, const char *bytes, size_t count) {
-  if (splitter->boundary != BOUNDARY_FILE) return feed_lines(splitter, bytes, count);
+  if (boundary_divides(splitter->boundary)) return feed_lines(splitter, bytes, count);
   TRY(gather(splitter, &splitter->record, bytes, count));
   splitter->offset += count;
   return STATUS_OK;
@@ -159,4 +177,5 @@ void splitter_free(struct splitter *splitter) {
   text_free(&splitter->record);
   text_free(&splitter->document);
   text_free(&splitter->target);
+  sample_free(&splitter->sample);
 }

@@ -1,5 +1,5 @@
 /* Cuts a stream of bytes into documents: by file, by line, by blank line, one for each JSON line,
- * or one for each package description of a Debian package list.
+ * one for each package description of a Debian package list, or one for each sample of an archive.
  */
 #ifndef STAGES_TOKENIZE_SPLITTER_H
 #define STAGES_TOKENIZE_SPLITTER_H
@@ -9,12 +9,14 @@
 #include "pipeline/base/text.h"
 #include "pipeline/config/options.h"
 #include "stages/tokenize/document.h"
+#include "stages/tokenize/sample.h"
 
 struct splitter {
   /* set by the caller */
   enum boundary_choice boundary;
-  const char *text_key;   /* for BOUNDARY_KEY; "a.b" is the key b inside a. Borrowed */
-  const char *target_key; /* for pairs by BOUNDARY_KEY: key of the target. Borrowed */
+  const char *text_key; /* for BOUNDARY_KEY; "a.b" is the key b inside a. Of samples: see sample.h.
+                           Borrowed */
+  const char *target_key; /* for pairs by key or sample: key of the target. Borrowed */
   bool every_line;        /* BOUNDARY_LINE: blank lines too, as documents of no bytes */
   const char *entries;    /* shell pattern of archive entries to read; NULL or "": all. Borrowed */
   struct document_sink sink;
@@ -28,6 +30,7 @@ struct splitter {
   uint64_t binary;   /* entries of archives that are neither text nor archives, left out */
   uint64_t begun;    /* offset of the record or line that is being gathered */
   struct text line, record, document, target;
+  struct sample sample;
 };
 
 /* A splitter for a node's documents. Borrows from the options. Local. */
@@ -42,6 +45,15 @@ enum status splitter_finish(struct splitter *splitter);
 
 /* Gives a pair to the sink, or counts it as empty. Local. As the sink. */
 enum status splitter_give_pair(struct splitter *splitter, const struct document_pair *pair);
+
+/* Gives what `document` and, for pairs, `target` hold. Local. As the sink. */
+enum status splitter_give_gathered(struct splitter *splitter);
+
+/* What failed with `status` is left out: forgets what was gathered of it and tells the sink why,
+ * with the message of the failure as reason. Passes the status on where the sink does not take
+ * refusals, and when it is not damage (of a document also: that it does not fit the options).
+ * Local. */
+enum status splitter_refuse(struct splitter *splitter, enum status status, struct refusal refusal);
 
 /* Frees what the splitter gathered. Local. */
 void splitter_free(struct splitter *splitter);
@@ -62,7 +74,7 @@ static inline bool boundary_needs_blank_line(enum boundary_choice boundary) {
 
 /* Whether the stream may be cut into byte ranges that are read on their own. */
 static inline bool boundary_divides(enum boundary_choice boundary) {
-  return boundary != BOUNDARY_FILE;
+  return boundary != BOUNDARY_FILE && boundary != BOUNDARY_SAMPLE;
 }
 
 #endif

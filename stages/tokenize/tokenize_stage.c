@@ -11,6 +11,7 @@
 #include "sharding/comm.h"
 #include "stages/tokenize/corpus.h"
 #include "stages/tokenize/encode_unit.h"
+#include "stages/tokenize/quarantine.h"
 #include "stages/tokenize/shards.h"
 #include "stages/tokenize/statistics.h"
 #include "stages/tokenize/vocabulary.h"
@@ -93,6 +94,10 @@ static void report(struct log *log, const struct statistics *statistics,
     log_warn(log, "%lld documents hold %lld bytes that are not UTF-8; each is read as U+FFFD%s",
              (long long)tally->invalid_documents, (long long)tally->invalid_bytes,
              shards->facts->lossless ? " when shown, and kept as it is in the tokens" : "");
+  if (tally->refused_documents || tally->refused_entries)
+    log_warn(log,
+             "%lld documents and %lld entries or files are damaged and left out: " QUARANTINE_NAME,
+             (long long)tally->refused_documents, (long long)tally->refused_entries);
   if (tally->archive_warnings)
     log_warn(log, "%lld oddities in archives (see statistics.json)",
              (long long)tally->archive_warnings);
@@ -114,6 +119,19 @@ static enum status add_facts(struct scalars *facts, const struct statistics *sta
   return scalars_set_real(facts, "held_out_row_entropy_nats", held_out->row_entropy);
 }
 
+/* The list of what was left out, if anything was, and its counts. */
+static enum status add_quarantine(struct manifest *manifest, const struct corpus *corpus,
+                                  const char *folder) {
+  bool any;
+  const int64_t units = corpus->parts[corpus->part_count - 1].unit + 1;
+  TRY(quarantine_collect(folder, units, &any));
+  if (!any) return STATUS_OK;
+  const struct tally *tally = &corpus->tally;
+  TRY(scalars_set_integer(&manifest->facts, "refused_documents", tally->refused_documents));
+  TRY(scalars_set_integer(&manifest->facts, "refused_entries", tally->refused_entries));
+  return manifest_add_file(manifest, folder, QUARANTINE_NAME);
+}
+
 /* Collects the outputs, and drops the journal: on rank 0. */
 static enum status finish(const struct statistics *statistics, const struct shards *shards,
                           const struct stage *stage) {
@@ -125,6 +143,7 @@ static enum status finish(const struct statistics *statistics, const struct shar
   for (size_t i = 0; i < sizeof files / sizeof *files; i++)
     TRY(manifest_add_file(stage->manifest, stage->folder, files[i]));
   TRY(add_facts(&stage->manifest->facts, statistics, shards));
+  TRY(add_quarantine(stage->manifest, shards->corpus, stage->folder));
   TRY(parts_folder(path, stage));
   return file_remove(path);
 }

@@ -29,12 +29,22 @@ static enum status sample_pair(void *state, const struct document_pair *pair) {
   return line_sample_offer_text(sampler->sample, pair->target, pair->target_count);
 }
 
+/* What is damaged is listed when it is encoded. */
+static enum status skip_damaged(void *state, const struct refusal *refusal) {
+  (void)state, (void)refusal;
+  return STATUS_OK;
+}
+
 /* Offers the lines of this rank's units. */
 static enum status sample_units(struct line_sample *sample, const struct vocabulary *vocabulary,
                                 const struct comm *comm) {
   struct sampler sampler = {sample, vocabulary->options->held_out};
   const bool pairs = vocabulary->options->packing == PACKING_PAIRS;
-  const struct document_sink sink = {sample_document, &sampler, pairs ? sample_pair : NULL};
+  const bool tolerant = vocabulary->inputs->keeps_damaged;
+  const struct document_sink sink = {.add = sample_document,
+                                     .state = &sampler,
+                                     .add_pair = pairs ? sample_pair : NULL,
+                                     .refuse = tolerant ? skip_damaged : NULL};
   struct splitter splitter = splitter_for(vocabulary->options, sink);
   const struct inputs *inputs = vocabulary->inputs;
   enum status status = STATUS_OK;

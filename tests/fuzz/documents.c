@@ -37,7 +37,7 @@ static enum status split(struct text *all, struct fuzz_input input, int choice, 
   static const char *const keys[] = {"text", "a.b"};
   struct splitter splitter = {.boundary = (enum boundary_choice)(choice % 5),
                               .text_key = keys[choice / 5 % 2],
-                              .sink = {add, all},
+                              .sink = {.add = add, .state = all},
                               .name = "fuzz",
                               .limit = UINT64_MAX};
   enum status status = STATUS_OK;
