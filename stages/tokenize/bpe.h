@@ -23,24 +23,26 @@ struct bpe_split {
   int32_t left, right;
 };
 
-struct bpe_pair {
-  int32_t left, right, joined; /* left = -1: empty */
-};
+enum { BPE_ANSWER_BITS = 13 };
+enum { BPE_ID_BITS = 21, BPE_MAX_TOKENS = (1 << BPE_ID_BITS) - 1 };
 
 struct bpe {
   const struct bpe_token *tokens; /* [count], borrowed; the index is rank and id */
   int32_t count;
   struct piece_trie trie; /* of all tokens */
+  uint32_t *lengths;      /* [count], owned: bytes of each token */
   int32_t *shorter;       /* [count], owned: the longest token that is a proper prefix; -1: none */
   struct bpe_split *splits; /* [count], owned */
-  struct bpe_pair *pairs;   /* owned; open addressing */
+  uint64_t *pairs;     /* owned; left, right and joined token, BPE_ID_BITS each; open addressing */
+  unsigned pair_shift; /* of a hash of 64 bits, to the first slot of a pair */
   uint32_t pair_mask;
-  unsigned char *dead; /* owned; scratch: places where nothing fits behind */
-  size_t dead_bytes;
+  uint64_t answers[1 << BPE_ANSWER_BITS]; /* pairs, and whether they may stand side by side */
+  uint64_t *dead; /* owned; scratch: a bit for each place, set where nothing fits behind it */
+  size_t dead_words;
 };
 
-/* Makes the tables. The tokens must outlive it. Local. DAMAGED when a single byte has no token or a
- * token is there twice, ENVIRONMENT when memory is out. */
+/* Makes the tables of at most BPE_MAX_TOKENS tokens, which must outlive it. Local. DAMAGED when a
+ * single byte has no token or a token is there twice, ENVIRONMENT when memory is out. */
 enum status bpe_open(struct bpe *bpe, const struct bpe_token *tokens, int32_t count);
 void bpe_close(struct bpe *bpe);
 

@@ -8,6 +8,7 @@
 
 #include "stages/tokenize/bpe.h"
 #include "stages/tokenize/pretoken.h"
+#include "stages/tokenize/pretoken_window.h"
 #include "stages/tokenize/tiktoken.h"
 #include "stages/tokenize/tokenizer_kind.h"
 #include "stages/tokenize/word_batch.h"
@@ -23,6 +24,7 @@ struct special {
 struct family {
   const char *name;
   pretoken_function *pretoken;
+  pretoken_starts_function *starts;
   int32_t vocabulary_size;
   struct special specials[6]; /* ended by a NULL text */
 };
@@ -30,6 +32,7 @@ struct family {
 struct bpe_tokenizer {
   const struct family *family;
   struct unicode unicode;
+  struct pretoken_window window;
   struct tiktoken file;
   struct bpe bpe;
   struct word_cache cache;
@@ -61,26 +64,47 @@ static enum status encode_longer(struct bpe_tokenizer *self, struct tokens *ids,
   return tokens_add(ids, known->ids, known->count);
 }
 
-static inline enum status encode_short(struct bpe_tokenizer *self, struct tokens *ids,
-                                       const uint64_t key[2], const char *bytes, size_t count) {
+/* A word that is not among those of a few tokens that the cache has at hand. */
+static enum status encode_other(struct bpe_tokenizer *self, struct tokens *ids, const char *bytes,
+                                size_t count, const uint64_t key[2]) {
+  if (count > WORD_SHORT_BYTES) return encode_longer(self, ids, bytes, count);
   const struct word_short *known = word_cache_find(&self->cache, key);
   if (!known) return encode_and_keep(self, ids, bytes, count);
-  if (known->beside) return tokens_add(ids, word_cache_beside(&self->cache, known), known->count);
-  if (ids->capacity - ids->count < WORD_SHORT_PIECES) TRY(tokens_reserve(ids, WORD_SHORT_PIECES));
-  ids->count += word_short_ids(ids->ids + ids->count, known);
+  return tokens_add(ids, word_cache_beside(&self->cache, known), known->count);
+}
+
+/* Words that the cache has at hand, up to the first that is another one: returns its place. */
+static size_t encode_known(const struct word_batch *batch, size_t from, struct tokens *ids) {
+  int32_t *at = ids->ids + ids->count;
+  for (; from < batch->count; from++) {
+    const struct word_short *known = word_bucket_place(batch->buckets[from], batch->keys[from]);
+    if (!word_short_is(known, batch->keys[from]) || known->beside) break;
+    at += word_short_ids(at, known);
+  }
+  ids->count = (size_t)(at - ids->ids);
+  return from;
+}
+
+static enum status encode_batch(struct bpe_tokenizer *self, struct tokens *ids, const char *end) {
+  struct word_batch *batch = &self->batch;
+  word_batch_seek(batch, &self->cache, end);
+  for (size_t i = 0; i < batch->count; i++) {
+    TRY(tokens_reserve(ids, WORD_BATCH_WORDS * WORD_SHORT_PIECES));
+    i = encode_known(batch, i, ids);
+    if (i < batch->count)
+      TRY(encode_other(self, ids, batch->words[i], batch->lengths[i], batch->keys[i]));
+  }
+  batch->count = 0;
   return STATUS_OK;
 }
 
-static enum status encode_batch(struct bpe_tokenizer *self, struct tokens *ids) {
-  const struct word_batch *batch = &self->batch;
-  for (size_t i = 0; i < batch->count; i++) {
-    if (batch->lengths[i] <= WORD_SHORT_BYTES)
-      TRY(encode_short(self, ids, batch->keys[i], batch->words[i], batch->lengths[i]));
-    else
-      TRY(encode_longer(self, ids, batch->words[i], batch->lengths[i]));
-  }
-  self->batch.count = 0;
-  return STATUS_OK;
+/* Cuts the next words off, at least one; returns their bytes. */
+static size_t cut(struct bpe_tokenizer *self, const char *bytes, size_t count) {
+  const uint64_t starts = self->family->starts(&self->window, bytes, count);
+  if (starts) return word_batch_cut(&self->batch, bytes, starts);
+  const size_t length = self->family->pretoken(&self->unicode, bytes, count);
+  word_batch_add(&self->batch, bytes, length);
+  return length;
 }
 
 static enum status encode(struct tokenizer *tokenizer, struct tokens *ids, const char *bytes,
@@ -88,12 +112,11 @@ static enum status encode(struct tokenizer *tokenizer, struct tokens *ids, const
   struct bpe_tokenizer *self = tokenizer->state;
   self->batch.count = 0;
   TRY(tokens_reserve(ids, count / 3 + 16));
-  for (size_t at = 0, length; at < count; at += length) {
-    length = self->family->pretoken(&self->unicode, bytes + at, count - at);
-    word_batch_add(&self->batch, &self->cache, bytes + at, length, count - at);
-    if (self->batch.count == WORD_BATCH_WORDS) TRY(encode_batch(self, ids));
+  for (size_t at = 0; at < count;) {
+    at += cut(self, bytes + at, count - at);
+    if (self->batch.count >= WORD_BATCH_FULL) TRY(encode_batch(self, ids, bytes + count));
   }
-  return encode_batch(self, ids);
+  return encode_batch(self, ids, bytes + count);
 }
 
 static bool is_special(const struct family *family, int32_t id) {
@@ -153,19 +176,22 @@ static enum status open_family(struct tokenizer *tokenizer, const struct family 
         family->name, family->vocabulary_size);
   TRY(bpe_open(&self->bpe, self->file.tokens, self->file.count));
   TRY(unicode_open(&self->unicode));
+  self->window = (struct pretoken_window){&self->unicode, ascii_masks_best()};
   TRY(word_cache_open(&self->cache));
   set_facts(tokenizer, family, self);
   return STATUS_OK;
 }
 
 enum status gpt2_open(struct tokenizer *tokenizer) {
-  static const struct family family = {"gpt2", pretoken_gpt2, 50257, {{"<|endoftext|>", 50256}}};
+  static const struct family family = {
+      "gpt2", pretoken_gpt2, pretoken_starts_gpt2, 50257, {{"<|endoftext|>", 50256}}};
   return open_family(tokenizer, &family);
 }
 
 enum status cl100k_open(struct tokenizer *tokenizer) {
   static const struct family family = {"cl100k",
                                        pretoken_cl100k,
+                                       pretoken_starts_cl100k,
                                        100277,
                                        {{"<|endoftext|>", 100257},
                                         {"<|fim_prefix|>", 100258},
@@ -176,7 +202,10 @@ enum status cl100k_open(struct tokenizer *tokenizer) {
 }
 
 enum status o200k_open(struct tokenizer *tokenizer) {
-  static const struct family family = {
-      "o200k", pretoken_o200k, 200019, {{"<|endoftext|>", 199999}, {"<|endofprompt|>", 200018}}};
+  static const struct family family = {"o200k",
+                                       pretoken_o200k,
+                                       pretoken_starts_o200k,
+                                       200019,
+                                       {{"<|endoftext|>", 199999}, {"<|endofprompt|>", 200018}}};
   return open_family(tokenizer, &family);
 }

@@ -24,8 +24,7 @@ static size_t letter_in(const char *bytes, size_t count, const char *set, bool a
   return any_case && has_s && long_s ? 2 : 0;
 }
 
-/* '(?:[sdmt]|ll|ve|re), after the apostrophe at bytes[0]; 0 when there is none. */
-static size_t contraction(const char *bytes, size_t count, bool any_case) {
+size_t pretoken_contraction(const char *bytes, size_t count, bool any_case) {
   if (count < 2 || bytes[0] != '\'') return 0;
   const size_t one = letter_in(bytes + 1, count - 1, "sdmt", any_case);
   if (one) return 1 + one;
@@ -40,7 +39,7 @@ static size_t contraction(const char *bytes, size_t count, bool any_case) {
 /* \s+(?!\S)|\s: a run of white space at the end of the text, or all of it but the last character.
  */
 static size_t white_space(const struct unicode *unicode, const char *bytes, size_t count) {
-  size_t at = 0, last = 0, length;
+  size_t at = word_scan_spaces(bytes, count), last = at ? at - 1 : 0, length;
   while (at < count && (unicode_class_at(unicode, bytes + at, count - at, &length) & SPACE)) {
     last = at;
     at += length;
@@ -93,7 +92,7 @@ size_t pretoken_gpt2(const struct unicode *unicode, const char *bytes, size_t co
   size_t length;
   const size_t plain = plain_word(bytes, count);
   if (plain) return plain;
-  const size_t short_form = contraction(bytes, count, false);
+  const size_t short_form = pretoken_contraction(bytes, count, false);
   if (short_form) return short_form;
   const size_t lead = bytes[0] == ' ' && count > 1;
   const uint8_t class = unicode_class_at(unicode, bytes + lead, count - lead, &length);
@@ -110,7 +109,7 @@ size_t pretoken_cl100k(const struct unicode *unicode, const char *bytes, size_t 
   size_t length;
   const size_t plain = plain_word(bytes, count);
   if (plain) return plain;
-  const size_t short_form = contraction(bytes, count, true);
+  const size_t short_form = pretoken_contraction(bytes, count, true);
   if (short_form) return short_form;
   const uint8_t class = unicode_class_at(unicode, bytes, count, &length);
   const size_t lead = class & (LETTER | NUMBER | UNICODE_LINE) ? 0 : length;
@@ -159,7 +158,7 @@ static inline size_t plain_cased_word(const char *bytes, size_t count) {
   const size_t small = word_scan_small(bytes + lead + capital, count - lead - capital);
   const size_t end = lead + capital + small;
   if (!small || !word_scan_is_end(bytes, count, end)) return 0;
-  return end + contraction(bytes + end, count - end, true);
+  return end + pretoken_contraction(bytes + end, count - end, true);
 }
 
 /* A word by one of the two rules: with the character before it if possible, else without. */
@@ -180,7 +179,7 @@ size_t pretoken_o200k(const struct unicode *unicode, const char *bytes, size_t c
   const size_t lead = class & (LETTER | UNICODE_LINE) ? 0 : length;
   size_t word = cased_word(unicode, bytes, count, lead, ends_small);
   if (!word) word = cased_word(unicode, bytes, count, lead, begins_capital);
-  if (word) return word + contraction(bytes + word, count - word, true);
+  if (word) return word + pretoken_contraction(bytes + word, count - word, true);
   const size_t run = symbols(unicode, bytes, count, true);
   if (run) return run;
   const size_t lines = up_to_line_break(unicode, bytes, count);

@@ -7,10 +7,16 @@
 #ifndef STAGES_TOKENIZE_PRETOKEN_H
 #define STAGES_TOKENIZE_PRETOKEN_H
 
+#include <stdbool.h>
+
 #include "stages/tokenize/unicode.h"
 
 typedef size_t pretoken_function(const struct unicode *unicode, const char *bytes, size_t count);
 
 pretoken_function pretoken_gpt2, pretoken_cl100k, pretoken_o200k;
+
+/* Length of '(?:[sdmt]|ll|ve|re) at the start of `bytes`, or of '(?i:...); 0: there is none. Local.
+ */
+size_t pretoken_contraction(const char *bytes, size_t count, bool any_case);
 
 #endif

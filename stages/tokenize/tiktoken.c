@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_RANK = 4 << 20 };
+enum { MAX_RANK = BPE_MAX_TOKENS - 1 };
 
 struct line {
   const char *bytes;

@@ -61,7 +61,7 @@ static inline bool stands_alone(const char *bytes, size_t at, size_t count) {
 static enum status take_slowly(struct unigram *unigram, const char *bytes, size_t count,
                                size_t *at) {
   size_t length, result_count;
-  TRY(unigram_words_flush(&unigram->words));
+  TRY(unigram_words_flush(&unigram->words, bytes + count));
   TRY(begin_word(unigram));
   do {
     const char *result =
@@ -87,10 +87,11 @@ static inline enum status take_next(struct unigram *unigram, const char *bytes, 
                                       stands_alone(bytes, end, count));
   if (!run || !whole || !unigram->charsmap.printable_plain)
     return take_slowly(unigram, bytes, count, at);
-  word_batch_add(&unigram->words.batch, &unigram->words.cache, bytes + *at, run, count - *at);
+  word_batch_add(&unigram->words.batch, bytes + *at, run);
   *at = end + 1;
-  return unigram->words.batch.count < WORD_BATCH_WORDS ? STATUS_OK
-                                                       : unigram_words_flush(&unigram->words);
+  return unigram->words.batch.count < WORD_BATCH_FULL
+             ? STATUS_OK
+             : unigram_words_flush(&unigram->words, bytes + count);
 }
 
 static enum status encode(struct tokenizer *tokenizer, struct tokens *ids, const char *bytes,
@@ -100,7 +101,7 @@ static enum status encode(struct tokenizer *tokenizer, struct tokens *ids, const
   unigram->behind_space = true;
   TRY(tokens_reserve(ids, count / 4 + 16));
   for (size_t at = 0; at < count;) TRY(take_next(unigram, bytes, count, &at));
-  return unigram_words_flush(&unigram->words);
+  return unigram_words_flush(&unigram->words, bytes + count);
 }
 
 /* Appends a piece, the symbol for a space as a space. */

@@ -186,9 +186,10 @@ static inline enum status add_short(struct unigram_words *words, const uint64_t 
   return STATUS_OK;
 }
 
-enum status unigram_words_flush(struct unigram_words *words) {
-  const struct word_batch *batch = &words->batch;
+enum status unigram_words_flush(struct unigram_words *words, const char *end) {
+  struct word_batch *batch = &words->batch;
   const size_t found = batch->count;
+  word_batch_seek(batch, &words->cache, end);
   words->batch.count = 0;
   if (found && words->empty) TRY(add_empty_words(words));
   for (size_t i = 0; i < found; i++) {

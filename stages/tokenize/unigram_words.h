@@ -39,8 +39,9 @@ void unigram_words_close(struct unigram_words *words);
 /* Begins a document whose ids are appended to `ids`. Local. */
 void unigram_words_begin(struct unigram_words *words, struct tokens *ids);
 
-/* Adds the words of the batch, in order, and empties it. Local. ENVIRONMENT when memory is out. */
-enum status unigram_words_flush(struct unigram_words *words);
+/* Adds the words of the batch, in order, and empties it. Bytes before `end` may be read. Local.
+ * ENVIRONMENT when memory is out. */
+enum status unigram_words_flush(struct unigram_words *words, const char *end);
 
 /* Adds a word of normalised text without its space, when the batch is empty. It may be the content
  * of words->gathered. Local. ENVIRONMENT when memory is out. */

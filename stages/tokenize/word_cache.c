@@ -4,6 +4,14 @@
 
 _Static_assert(sizeof(struct word_bucket) == 64, "one cache line");
 
+#define ALL (~(uint64_t)0)
+#define LOW(bytes) (((uint64_t)1 << (8 * (bytes))) - 1)
+
+const uint64_t word_cache_masks[WORD_SHORT_BYTES + 1][2] = {
+    {0, 0},        {LOW(1), 0},   {LOW(2), 0},   {LOW(3), 0},   {LOW(4), 0},   {LOW(5), 0},
+    {LOW(6), 0},   {LOW(7), 0},   {ALL, 0},      {ALL, LOW(1)}, {ALL, LOW(2)}, {ALL, LOW(3)},
+    {ALL, LOW(4)}, {ALL, LOW(5)}, {ALL, LOW(6)}, {ALL, LOW(7)}};
+
 enum status word_cache_open(struct word_cache *cache) {
   const size_t bytes = sizeof *cache->buckets << WORD_SHORT_BITS;
   cache->buckets = aligned_alloc(sizeof *cache->buckets, bytes);

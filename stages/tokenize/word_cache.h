@@ -57,15 +57,17 @@ struct word_pieces {
 enum status word_cache_open(struct word_cache *cache);
 void word_cache_close(struct word_cache *cache);
 
+/* The bytes of a word among the 16 that begin there, for each length. */
+extern const uint64_t word_cache_masks[WORD_SHORT_BYTES + 1][2];
+
 /* The key of a word of at most WORD_SHORT_BYTES bytes. `readable` bytes may be read from `word` on.
  * Local. */
 static inline void word_cache_key(uint64_t key[2], const char *word, size_t count,
                                   size_t readable) {
   if (readable >= 16) {
-    const unsigned low = count < 8 ? (unsigned)count : 8, high = (unsigned)count - low;
     memcpy(key, word, 16);
-    key[0] &= low == 8 ? ~(uint64_t)0 : ((uint64_t)1 << (8 * low)) - 1;
-    key[1] &= ((uint64_t)1 << (8 * high)) - 1;
+    key[0] &= word_cache_masks[count][0];
+    key[1] &= word_cache_masks[count][1];
   } else {
     key[0] = key[1] = 0;
     memcpy(key, word, count);
@@ -80,13 +82,22 @@ static inline struct word_bucket *word_cache_bucket(const struct word_cache *cac
   return &cache->buckets[(mixed * 0xd6e8feb86659fd93u) >> (64 - WORD_SHORT_BITS)];
 }
 
+/* The place in a bucket that may hold a word: without a branch, since either may be asked for. */
+static inline const struct word_short *word_bucket_place(const struct word_bucket *bucket,
+                                                         const uint64_t key[2]) {
+  return &bucket->words[((bucket->words[0].key[0] ^ key[0]) | (bucket->words[0].key[1] ^ key[1])) !=
+                        0];
+}
+
+static inline bool word_short_is(const struct word_short *word, const uint64_t key[2]) {
+  return ((word->key[0] ^ key[0]) | (word->key[1] ^ key[1])) == 0;
+}
+
 /* What is remembered of a short word, or NULL. Borrowed until the next put. Local. */
 static inline const struct word_short *word_cache_find(const struct word_cache *cache,
                                                        const uint64_t key[2]) {
-  const struct word_short *words = word_cache_bucket(cache, key)->words;
-  if (words[0].key[0] == key[0] && words[0].key[1] == key[1]) return &words[0];
-  if (words[1].key[0] == key[0] && words[1].key[1] == key[1]) return &words[1];
-  return NULL;
+  const struct word_short *word = word_bucket_place(word_cache_bucket(cache, key), key);
+  return word_short_is(word, key) ? word : NULL;
 }
 
 /* Writes the ids of a short word that is not marked `beside` to `ids`, which has room for

@@ -45,6 +45,11 @@ static inline size_t word_scan_small(const char *bytes, size_t count) {
   return word_scan_run(bytes, count, 0, 'a' - 1, 'z' + 1);
 }
 
+/* Number of spaces at the start of `bytes`. Local. */
+static inline size_t word_scan_spaces(const char *bytes, size_t count) {
+  return word_scan_run(bytes, count, 0, ' ' - 1, ' ' + 1);
+}
+
 /* Whether the text ends at `at` or goes on with an ASCII byte. Local. */
 static inline bool word_scan_is_end(const char *bytes, size_t count, size_t at) {
   return at >= count || (unsigned char)bytes[at] < 0x80;
