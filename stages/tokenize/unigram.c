@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "stages/tokenize/ascii_masks.h"
 #include "stages/tokenize/charsmap.h"
 #include "stages/tokenize/sentencepiece.h"
 #include "stages/tokenize/tokenizer_kind.h"
@@ -21,18 +22,16 @@ struct unigram {
   struct unigram_model model;
   struct charsmap charsmap;
   struct unigram_words words;
-  bool behind_space; /* the normalised text so far ends with a space that was written as one */
+  ascii_masks_function *masks;
+  bool by_masks;        /* printable characters stay as they are, and blank ones become spaces */
+  struct text gathered; /* a word in its normal form */
+  bool behind_space;    /* the normalised text so far ends with a space that was written as one */
 };
 
-static enum status begin_word(struct unigram *unigram) {
-  text_clear(&unigram->words.gathered);
-  return text_add_bytes(&unigram->words.gathered, space, SPACE_BYTES);
-}
-
 static enum status end_word(struct unigram *unigram) {
-  const size_t count = unigram->words.gathered.length - SPACE_BYTES;
-  TRY(unigram_words_add(&unigram->words, unigram->words.gathered.bytes + SPACE_BYTES, count));
-  return begin_word(unigram);
+  TRY(unigram_words_add(&unigram->words, unigram->gathered.bytes, unigram->gathered.length));
+  text_clear(&unigram->gathered);
+  return STATUS_OK;
 }
 
 /* Takes a piece of normalised text: the normal form of one prefix of the input. */
@@ -47,7 +46,7 @@ static enum status take(struct unigram *unigram, const char *bytes, size_t count
     if (symbol || bytes[at] == ' ')
       TRY(end_word(unigram));
     else
-      TRY(text_add_bytes(&unigram->words.gathered, bytes + at, 1));
+      TRY(text_add_bytes(&unigram->gathered, bytes + at, 1));
   }
   return STATUS_OK;
 }
@@ -62,21 +61,49 @@ static enum status take_slowly(struct unigram *unigram, const char *bytes, size_
                                size_t *at) {
   size_t length, result_count;
   TRY(unigram_words_flush(&unigram->words, bytes + count));
-  TRY(begin_word(unigram));
+  text_clear(&unigram->gathered);
   do {
     const char *result =
         charsmap_next(&unigram->charsmap, bytes + *at, count - *at, &length, &result_count);
     TRY(take(unigram, result, result_count));
     *at += length;
-  } while (*at < count &&
-           !(unigram->behind_space && unigram->words.gathered.length == SPACE_BYTES));
-  if (*at == count && unigram->words.gathered.length > SPACE_BYTES) return end_word(unigram);
+  } while (*at < count && !(unigram->behind_space && !unigram->gathered.length));
+  if (*at == count && unigram->gathered.length) return end_word(unigram);
   return STATUS_OK;
 }
 
-/* Between words: everything up to the next space, by the fast way where the text is plain. */
-static inline enum status take_next(struct unigram *unigram, const char *bytes, size_t count,
-                                    size_t *at) {
+/* Between words, where the text is plain: takes the words in the first 64 bytes of `bytes`, but for
+ * those that what follows might join with. Returns where to go on; 0: nothing was taken. */
+static size_t take_window(struct unigram *unigram, const char *bytes, size_t count) {
+  char padded[ASCII_MASKS_BYTES];
+  struct ascii_masks masks;
+  const bool ends = count < ASCII_MASKS_BYTES;
+  if (ends) {
+    memset(padded, ' ', sizeof padded);
+    memcpy(padded, bytes, count);
+  }
+  unigram->masks(&masks, ends ? padded : bytes);
+  const uint64_t other = ~(masks.printable | masks.blank);
+  /* words that end before this place have a space behind them that stands alone */
+  const size_t certain = other  ? (size_t)__builtin_ctzll(other)
+                         : ends ? count + 2
+                                : ASCII_MASKS_BYTES;
+  if (certain < 2) return 0;
+  const uint64_t below =
+      certain > ASCII_MASKS_BYTES ? UINT64_MAX : ((uint64_t)1 << (certain - 1)) - 1;
+  uint64_t starts = masks.printable & ~(masks.printable << 1);
+  uint64_t stops = ~masks.printable & masks.printable << 1 & below;
+  size_t at = (size_t)__builtin_ctzll(starts | 1ull << 63 | ~below);
+  for (; stops; stops &= stops - 1, starts &= starts - 1) {
+    const size_t start = (size_t)__builtin_ctzll(starts);
+    at = (size_t)__builtin_ctzll(stops);
+    word_batch_add(&unigram->words.batch, bytes + start, at - start);
+  }
+  return at < count ? at : count;
+}
+
+/* Between words: the next word, by the fast way where it is plain. */
+static enum status take_next(struct unigram *unigram, const char *bytes, size_t count, size_t *at) {
   const uint8_t *classes = unigram->charsmap.classes;
   if (classes[(unsigned char)bytes[*at]] == CHARSMAP_SPACE && stands_alone(bytes, *at, count)) {
     ++*at;
@@ -88,20 +115,24 @@ static inline enum status take_next(struct unigram *unigram, const char *bytes, 
   if (!run || !whole || !unigram->charsmap.printable_plain)
     return take_slowly(unigram, bytes, count, at);
   word_batch_add(&unigram->words.batch, bytes + *at, run);
-  *at = end + 1;
-  return unigram->words.batch.count < WORD_BATCH_FULL
-             ? STATUS_OK
-             : unigram_words_flush(&unigram->words, bytes + count);
+  *at = end;
+  return STATUS_OK;
 }
 
 static enum status encode(struct tokenizer *tokenizer, struct tokens *ids, const char *bytes,
                           size_t count) {
   struct unigram *unigram = tokenizer->state;
-  unigram_words_begin(&unigram->words, ids);
+  struct unigram_words *words = &unigram->words;
+  unigram_words_begin(words, ids);
   unigram->behind_space = true;
   TRY(tokens_reserve(ids, count / 4 + 16));
-  for (size_t at = 0; at < count;) TRY(take_next(unigram, bytes, count, &at));
-  return unigram_words_flush(&unigram->words, bytes + count);
+  for (size_t at = 0; at < count;) {
+    const size_t taken = unigram->by_masks ? take_window(unigram, bytes + at, count - at) : 0;
+    at += taken;
+    if (!taken) TRY(take_next(unigram, bytes, count, &at));
+    if (words->batch.count >= WORD_BATCH_FULL) TRY(unigram_words_flush(words, bytes + count));
+  }
+  return unigram_words_flush(words, bytes + count);
 }
 
 /* Appends a piece, the symbol for a space as a space. */
@@ -142,10 +173,17 @@ static void close_unigram(void *state) {
   unigram_model_free(&unigram->model);
   charsmap_close(&unigram->charsmap);
   unigram_words_close(&unigram->words);
+  text_free(&unigram->gathered);
   free(unigram);
 }
 
 static const struct tokenizer_methods methods = {encode, decode, close_unigram};
+
+static bool blanks_are_spaces(const struct charsmap *map) {
+  for (const char *at = "\t\n\r "; *at; at++)
+    if (map->classes[(unsigned char)*at] != CHARSMAP_SPACE) return false;
+  return true;
+}
 
 static enum status open_own(struct tokenizer *tokenizer, struct unigram_model *model) {
   struct unigram *unigram = calloc(1, sizeof *unigram);
@@ -155,6 +193,8 @@ static enum status open_own(struct tokenizer *tokenizer, struct unigram_model *m
   tokenizer->methods = &methods;
   tokenizer->state = unigram;
   TRY(charsmap_open(&unigram->charsmap, model->charsmap, model->charsmap_bytes));
+  unigram->masks = ascii_masks_best();
+  unigram->by_masks = unigram->charsmap.printable_plain && blanks_are_spaces(&unigram->charsmap);
   return unigram_words_open(&unigram->words, model);
 }
 

@@ -13,35 +13,45 @@
 #include <stdint.h>
 
 #include "stages/tokenize/piece_trie.h"
+#include "stages/tokenize/tokenizer.h"
 
 enum { VITERBI_JUDGED_BYTES = 64 }; /* longer words get no limit */
 
 struct viterbi_step {
   float score; /* of the best path that ends here, with the sum before the word */
   int32_t id;
-  int32_t length; /* bytes of the last piece; 0: no path ends here */
+  int32_t length; /* places of the last piece; 0: no path ends here */
+};
+
+/* Of one place: the best and second best score without the sum before, in double precision. */
+struct viterbi_judgement {
+  double best, second;
 };
 
 struct viterbi {
   const struct piece_trie *trie; /* borrowed */
+  int32_t space;                 /* node behind the space in the trie, where a piece ends */
+  size_t longest;                /* bytes of the longest piece */
   int32_t unknown;
   float unknown_score;
-  struct viterbi_step *steps; /* owned */
+  struct viterbi_step *steps; /* owned; a part of the places of a word */
   size_t capacity;
-  bool judges; /* the present run */
-  /* best and second best score without the sum before, in double precision */
-  double best[VITERBI_JUDGED_BYTES + 1], second[VITERBI_JUDGED_BYTES + 1];
+  size_t base; /* place of the first step */
+  struct viterbi_judgement judged[VITERBI_JUDGED_BYTES + 2];
 };
 
 struct viterbi_result {
   size_t count; /* of pieces, unknown characters one by one */
-  double limit; /* every sum before the word above -limit gives the same pieces; < 0: unknown */
+  float sum;    /* of the scores, with the sum before the word */
+  bool unknown; /* one of the pieces is the unknown one */
+  double limit; /* every sum before the word above -limit gives the same pieces; < 0: not known */
 };
 
-/* Segments `count` bytes of normalised UTF-8 that come behind the sum `before`. Local. ENVIRONMENT
- * when memory is out. */
+/* Segments a space and `count` bytes of normalised UTF-8 that come behind the sum `before`, and
+ * appends the pieces to `ids`. Memory is bounded unless paths never meet. Local. ENVIRONMENT when
+ * memory is out. */
 enum status viterbi_run(struct viterbi *viterbi, const char *bytes, size_t count, float before,
-                        struct viterbi_result *result);
+                        struct tokens *ids, struct viterbi_result *result);
 
 void viterbi_free(struct viterbi *viterbi);
 

@@ -4,9 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char space[] = UNIGRAM_SPACE;
-enum { SPACE_BYTES = UNIGRAM_SPACE_BYTES };
-
 static enum status build_trie(struct unigram_words *words, const struct unigram_model *model) {
   struct piece_trie_key *keys = calloc((size_t)model->piece_count, sizeof *keys);
   CHECK(keys, STATUS_ENVIRONMENT, "out of memory: a tokenizer's pieces");
@@ -23,11 +20,21 @@ static enum status build_trie(struct unigram_words *words, const struct unigram_
   return STATUS_OK;
 }
 
+static void open_viterbi(struct unigram_words *words, const struct unigram_model *model) {
+  words->viterbi = (struct viterbi){
+      .trie = &words->trie, .unknown = model->unknown, .unknown_score = model->unknown_score};
+  for (int i = 0; i < UNIGRAM_SPACE_BYTES; i++)
+    words->viterbi.space =
+        piece_trie_step(&words->trie, words->viterbi.space, (unsigned char)UNIGRAM_SPACE[i]);
+  for (int32_t i = 0; i < model->piece_count; i++)
+    if (model->pieces[i].count > words->viterbi.longest)
+      words->viterbi.longest = model->pieces[i].count;
+}
+
 enum status unigram_words_open(struct unigram_words *words, const struct unigram_model *model) {
   *words = (struct unigram_words){0};
   TRY(build_trie(words, model));
-  words->viterbi = (struct viterbi){
-      .trie = &words->trie, .unknown = model->unknown, .unknown_score = model->unknown_score};
+  open_viterbi(words, model);
   words->scores = malloc((size_t)model->piece_count * sizeof *words->scores);
   CHECK(words->scores, STATUS_ENVIRONMENT, "out of memory: scores of pieces");
   for (int32_t i = 0; i < model->piece_count; i++) {
@@ -41,7 +48,6 @@ void unigram_words_close(struct unigram_words *words) {
   piece_trie_free(&words->trie);
   viterbi_free(&words->viterbi);
   word_cache_close(&words->cache);
-  text_free(&words->gathered);
   free(words->scores);
   *words = (struct unigram_words){0};
 }
@@ -82,16 +88,16 @@ static inline void add_piece(struct unigram_words *words, int32_t id) {
   words->summed = words->ids->count;
 }
 
-/* Turns the chain of ends around, in place: length becomes the way forward. */
-static void turn_around(struct viterbi_step *steps, size_t end) {
-  int32_t next = 0;
-  while (end > 0) {
-    const int32_t length = steps[end].length;
-    steps[end].length = next;
-    next = length;
-    end -= (size_t)length;
+/* Makes neighbouring unknown characters from the place `first` on one token. */
+static void join_unknown(struct unigram_words *words, size_t first) {
+  int32_t *const ids = words->ids->ids;
+  size_t kept = first;
+  for (size_t i = first; i < words->ids->count; i++) {
+    const bool unknown = ids[i] == words->viterbi.unknown;
+    if (!(unknown && words->unknown)) ids[kept++] = ids[i];
+    words->unknown = unknown;
   }
-  steps[0].length = next;
+  words->ids->count = kept;
 }
 
 /* Segments a word, with its space before it, and adds its pieces. The first WORD_LONG_PIECES are
@@ -99,31 +105,15 @@ static void turn_around(struct viterbi_step *steps, size_t end) {
 static enum status add_segmented(struct unigram_words *words, const char *word, size_t count,
                                  struct viterbi_result *result) {
   add_up(words);
-  TRY(viterbi_run(&words->viterbi, word, count, words->sum, result));
-  TRY(tokens_reserve(words->ids, result->count));
-  const struct viterbi_step *steps = words->viterbi.steps;
-  turn_around(words->viterbi.steps, count);
-  size_t at = (size_t)steps[0].length;
-  for (size_t i = 0; i < result->count; i++) {
-    add_piece(words, steps[at].id);
-    if (i < WORD_LONG_PIECES) words->pieces[i] = steps[at].id;
-    at += (size_t)steps[at].length;
-  }
+  const size_t first = words->ids->count;
+  TRY(viterbi_run(&words->viterbi, word, count, words->sum, words->ids, result));
+  const size_t noted = result->count < WORD_LONG_PIECES ? result->count : WORD_LONG_PIECES;
+  memcpy(words->pieces, words->ids->ids + first, noted * sizeof *words->pieces);
+  if (result->unknown) join_unknown(words, first);
+  words->unknown = result->unknown && words->unknown;
+  words->sum = result->sum;
+  words->summed = words->ids->count;
   return STATUS_OK;
-}
-
-/* Puts a word that is not there yet behind a space into words->gathered. */
-static enum status gather(struct unigram_words *words, const char *word, size_t count) {
-  if (word == words->gathered.bytes + SPACE_BYTES) return STATUS_OK;
-  text_clear(&words->gathered);
-  TRY(text_add_bytes(&words->gathered, space, SPACE_BYTES));
-  return text_add_bytes(&words->gathered, word, count);
-}
-
-static bool has_unknown(const struct unigram_words *words, size_t pieces) {
-  for (size_t i = 0; i < pieces; i++)
-    if (words->pieces[i] == words->viterbi.unknown) return true;
-  return false;
 }
 
 /* Segments a word and remembers the result, if it is one that holds for later. */
@@ -131,29 +121,37 @@ static enum status add_new(struct unigram_words *words, const char *word, size_t
   struct viterbi_result result;
   add_up(words);
   const double before = words->sum;
-  TRY(gather(words, word, count));
-  TRY(add_segmented(words, words->gathered.bytes, words->gathered.length, &result));
+  TRY(add_segmented(words, word, count, &result));
   const bool holds = result.limit > -before && result.count <= WORD_LONG_PIECES;
   if (!holds || count > WORD_LONG_BYTES) return STATUS_OK;
   const struct word_pieces pieces = {
       .ids = words->pieces,
       .count = result.count,
       .limit = (float)(result.limit * (1 - 0x1p-20)), /* rounded towards safety */
-      .beside = has_unknown(words, result.count)};
-  const char *content = words->gathered.bytes + SPACE_BYTES;
+      .beside = result.unknown};
   if (count > WORD_SHORT_BYTES) {
-    word_cache_put_long(&words->cache, content, count, pieces);
+    word_cache_put_long(&words->cache, word, count, pieces);
     return STATUS_OK;
   }
   uint64_t key[2];
-  word_cache_key(key, content, count, count);
+  word_cache_key(key, word, count, count);
   word_cache_put(&words->cache, key, pieces);
   return STATUS_OK;
+}
+
+static bool has_unknown(const struct unigram_words *words, const int32_t *pieces, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    if (pieces[i] == words->viterbi.unknown) return true;
+  return false;
 }
 
 /* A word whose pieces are known. */
 static enum status add_pieces(struct unigram_words *words, const int32_t *pieces, size_t count) {
   TRY(tokens_reserve(words->ids, count));
+  if (!has_unknown(words, pieces, count)) {
+    words->unknown = false;
+    return tokens_add(words->ids, pieces, count);
+  }
   add_up(words);
   for (size_t i = 0; i < count; i++) add_piece(words, pieces[i]);
   return STATUS_OK;
@@ -169,35 +167,56 @@ static enum status add_longer(struct unigram_words *words, const char *word, siz
 /* Words of nothing but a space that turned out not to end the document. */
 static enum status add_empty_words(struct unigram_words *words) {
   struct viterbi_result result;
-  for (; words->empty; words->empty--) TRY(add_segmented(words, space, SPACE_BYTES, &result));
+  for (; words->empty; words->empty--) TRY(add_segmented(words, "", 0, &result));
   return STATUS_OK;
 }
 
-static inline enum status add_short(struct unigram_words *words, const uint64_t key[2],
-                                    const char *word, size_t count) {
+static enum status add_short(struct unigram_words *words, const uint64_t key[2], const char *word,
+                             size_t count) {
   const struct word_short *known = word_cache_find(&words->cache, key);
   if (!known || !is_above(words, known->limit)) return add_new(words, word, count);
   if (known->beside)
     return add_pieces(words, word_cache_beside(&words->cache, known), known->count);
-  if (words->ids->capacity - words->ids->count < WORD_SHORT_PIECES)
-    TRY(tokens_reserve(words->ids, WORD_SHORT_PIECES));
+  TRY(tokens_reserve(words->ids, WORD_SHORT_PIECES));
   words->ids->count += word_short_ids(words->ids->ids + words->ids->count, known);
   words->unknown = false;
   return STATUS_OK;
 }
 
+/* Words that the cache has at hand, up to the first that is another one or may depend on the sum:
+ * returns its place. There is room for the pieces of a batch. */
+static size_t add_known(struct unigram_words *words, size_t from) {
+  const struct word_batch *batch = &words->batch;
+  int32_t *const first = words->ids->ids + words->ids->count, *at = first;
+  const size_t most = words->ids->count - words->first + WORD_BATCH_WORDS * WORD_SHORT_PIECES;
+  const float lowest = (float)most * words->worst;
+  for (; from < batch->count; from++) {
+    const struct word_short *known = word_bucket_place(batch->buckets[from], batch->keys[from]);
+    if (!word_short_is(known, batch->keys[from]) || known->beside || known->limit < lowest) break;
+    at += word_short_ids(at, known);
+  }
+  words->unknown = words->unknown && at == first;
+  words->ids->count += (size_t)(at - first);
+  return from;
+}
+
+static enum status add_other(struct unigram_words *words, size_t place) {
+  const struct word_batch *batch = &words->batch;
+  const size_t count = batch->lengths[place];
+  if (count > WORD_SHORT_BYTES) return add_longer(words, batch->words[place], count);
+  return add_short(words, batch->keys[place], batch->words[place], count);
+}
+
 enum status unigram_words_flush(struct unigram_words *words, const char *end) {
   struct word_batch *batch = &words->batch;
-  const size_t found = batch->count;
+  if (batch->count && words->empty) TRY(add_empty_words(words));
   word_batch_seek(batch, &words->cache, end);
-  words->batch.count = 0;
-  if (found && words->empty) TRY(add_empty_words(words));
-  for (size_t i = 0; i < found; i++) {
-    if (batch->lengths[i] <= WORD_SHORT_BYTES)
-      TRY(add_short(words, batch->keys[i], batch->words[i], batch->lengths[i]));
-    else
-      TRY(add_longer(words, batch->words[i], batch->lengths[i]));
+  for (size_t i = 0; i < batch->count; i++) {
+    TRY(tokens_reserve(words->ids, WORD_BATCH_WORDS * WORD_SHORT_PIECES));
+    i = add_known(words, i);
+    if (i < batch->count) TRY(add_other(words, i));
   }
+  batch->count = 0;
   return STATUS_OK;
 }
 

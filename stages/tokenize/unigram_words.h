@@ -19,7 +19,6 @@ struct unigram_words {
   struct word_cache cache;
   float *scores;                    /* [pieces], owned; as segmentation uses them */
   float worst;                      /* the largest magnitude among them */
-  struct text gathered;             /* a word with the space before it */
   int32_t pieces[WORD_LONG_PIECES]; /* of the word segmented last */
   struct word_batch batch;          /* words found and not yet looked up */
   /* of the present document */
@@ -43,8 +42,8 @@ void unigram_words_begin(struct unigram_words *words, struct tokens *ids);
  * ENVIRONMENT when memory is out. */
 enum status unigram_words_flush(struct unigram_words *words, const char *end);
 
-/* Adds a word of normalised text without its space, when the batch is empty. It may be the content
- * of words->gathered. Local. ENVIRONMENT when memory is out. */
+/* Adds a word of normalised text without its space, when the batch is empty. Local. ENVIRONMENT
+ * when memory is out. */
 enum status unigram_words_add(struct unigram_words *words, const char *word, size_t count);
 
 #endif

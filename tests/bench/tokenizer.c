@@ -75,6 +75,25 @@ static void fill(struct bench *bench, const char *unit) {
     if (text_add(&bench->text, unit) != STATUS_OK) exit(EXIT_FAILURE);
 }
 
+/* A tokenizer and its rate on prose. */
+struct normal {
+  const char *kind, *model;
+  double rate;
+};
+
+static void worst_cases(struct bench *bench, const struct normal *normal) {
+  static const char *const units[] = {"abcdefghij", " ", "a"};
+  static const char *const names[] = {"long_word", "spaces", "one_letter"};
+  for (int i = 0; i < 3; i++) {
+    char name[64], against[64];
+    fill(bench, units[i]);
+    const double worst = rate(bench, normal->kind, normal->model, LONG_BYTES);
+    snprintf(name, sizeof name, "tok_worst_case_%s_%s", normal->kind, names[i]);
+    snprintf(against, sizeof against, "tok_%s", normal->kind);
+    bench_row(name, worst, "MB/s", worst / normal->rate, against);
+  }
+}
+
 int main(void) {
   static struct bench bench;
   const char *root = getenv("ROOT");
@@ -90,18 +109,10 @@ int main(void) {
   bench_row("tok_t5", t5, "MB/s", t5 / library, "tok_sentencepiece");
   bench_row("tok_gpt2", gpt2, "MB/s", gpt2 / library, "tok_sentencepiece");
   bench_row("tok_o200k", o200k, "MB/s", o200k / library, "tok_sentencepiece");
-  static const char *const units[] = {"abcdefghij", " ", "a"};
-  static const char *const names[] = {"long_word", "spaces", "one_letter"};
-  for (int i = 0; i < 3; i++) {
-    char name[64];
-    fill(&bench, units[i]);
-    const double worst_t5 = rate(&bench, "t5", "t5-spiece.model", LONG_BYTES);
-    snprintf(name, sizeof name, "tok_worst_case_t5_%s", names[i]);
-    bench_row(name, worst_t5, "MB/s", worst_t5 / t5, "tok_t5");
-    const double worst_o200k = rate(&bench, "o200k", "o200k_base.tiktoken", LONG_BYTES);
-    snprintf(name, sizeof name, "tok_worst_case_o200k_%s", names[i]);
-    bench_row(name, worst_o200k, "MB/s", worst_o200k / o200k, "tok_o200k");
-  }
+  const struct normal normals[] = {{"t5", "t5-spiece.model", t5},
+                                   {"gpt2", "gpt2.tiktoken", gpt2},
+                                   {"o200k", "o200k_base.tiktoken", o200k}};
+  for (int i = 0; i < 3; i++) worst_cases(&bench, &normals[i]);
   text_free(&bench.text);
   return EXIT_SUCCESS;
 }

@@ -65,7 +65,7 @@ static void encode(struct unigram_words *words, const char *text, size_t count) 
       fuzz_require(unigram_words_add(words, text + at, length) == STATUS_OK, "any word has ids");
     at += length + 1;
   }
-  fuzz_require(unigram_words_flush(words) == STATUS_OK, "the last words have ids");
+  fuzz_require(unigram_words_flush(words, text + count) == STATUS_OK, "the last words have ids");
   tokens_free(&ids);
 }
 
