@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "stages/model/tape/array.h"
+#include "stages/model/tape/tangent.h"
 
 struct attention_record {
   struct record record;
@@ -39,7 +40,18 @@ static void attention_backward(struct tape *tape, const struct record *record) {
   arena_reset(tape->arena, mark);
 }
 
-static const struct record_kind attention_kind = {"attention", attention_backward, NULL};
+static void attention_jvp(struct tape *tape, const struct record *record) {
+  const struct attention_record *kept = (const struct attention_record *)record;
+  const struct value *q = kept->q, *k = kept->k, *v = kept->v;
+  if (!tangent_moves(q) && !tangent_moves(k) && !tangent_moves(v)) return;
+  assert(!kept->bias);
+  void *ty = tangent_open(tape, kept->y);
+  tape->kernels->attention_jvp(ty, tangent_or_zeros(tape, q), tangent_or_zeros(tape, k),
+                               tangent_or_zeros(tape, v), kept->y->data, kept->lse, q->data,
+                               k->data, v->data, &kept->shape);
+}
+
+static const struct record_kind attention_kind = {"attention", attention_backward, attention_jvp};
 
 static struct attention_shape shape_of(const struct attention *attention, const struct value *q,
                                        const struct value *k, const struct value *v) {

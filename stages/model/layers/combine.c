@@ -3,6 +3,7 @@
 #include <assert.h>
 
 #include "stages/model/tape/array.h"
+#include "stages/model/tape/tangent.h"
 
 struct combine_record {
   struct record record;
@@ -33,7 +34,18 @@ static void add_backward(struct tape *tape, const struct record *record) {
   array_add_gradient(tape, kept->b, kept->y->gradient, kept->y->stride);
 }
 
-static const struct record_kind add_kind = {"add", add_backward, NULL};
+static void add_jvp(struct tape *tape, const struct record *record) {
+  const struct combine_record *kept = (const struct combine_record *)record;
+  const struct value *a = kept->a, *b = kept->b, *y = kept->y;
+  if (!tangent_moves(a) && !tangent_moves(b)) return;
+  void *ty = tangent_open(tape, kept->y);
+  tape->kernels->copy_rows(ty, tangent_or_zeros(tape, a), y->rows, y->cols, y->stride, a->stride,
+                           false);
+  tape->kernels->copy_rows(ty, tangent_or_zeros(tape, b), y->rows, y->cols, y->stride, b->stride,
+                           true);
+}
+
+static const struct record_kind add_kind = {"add", add_backward, add_jvp};
 
 struct value *combine_add(struct tape *tape, struct value *a, struct value *b) {
   assert(a->rows == b->rows && a->cols == b->cols);

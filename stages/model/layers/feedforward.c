@@ -3,6 +3,7 @@
 #include <assert.h>
 
 #include "stages/model/tape/array.h"
+#include "stages/model/tape/tangent.h"
 
 struct feedforward_record {
   struct record record;
@@ -40,8 +41,28 @@ static void gated_backward(struct tape *tape, const struct record *record) {
                                 x->cols / 2, add);
 }
 
-static const struct record_kind activation_kind = {"activation", activation_backward, NULL};
-static const struct record_kind gated_kind = {"gated", gated_backward, NULL};
+/* A pointwise slope serves both directions. */
+static void activation_jvp(struct tape *tape, const struct record *record) {
+  const struct feedforward_record *kept = (const struct feedforward_record *)record;
+  const struct value *x = kept->x;
+  if (!tangent_moves(x)) return;
+  void *ty = tangent_open(tape, kept->y);
+  tape->kernels->activation_backward(ty, tangent_of(tape, x), x->data, kept->activation,
+                                     x->rows * x->cols, false);
+}
+
+static void gated_jvp(struct tape *tape, const struct record *record) {
+  const struct feedforward_record *kept = (const struct feedforward_record *)record;
+  const struct value *x = kept->x;
+  if (!tangent_moves(x)) return;
+  void *ty = tangent_open(tape, kept->y);
+  tape->kernels->gated_jvp(ty, tangent_of(tape, x), x->data, kept->activation, x->rows,
+                           x->cols / 2);
+}
+
+static const struct record_kind activation_kind = {"activation", activation_backward,
+                                                   activation_jvp};
+static const struct record_kind gated_kind = {"gated", gated_backward, gated_jvp};
 
 struct value *feedforward_activation(struct tape *tape, struct value *x, enum activation kind) {
   assert(array_is_contiguous(x));

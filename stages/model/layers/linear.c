@@ -2,6 +2,8 @@
 
 #include <assert.h>
 
+#include "stages/model/tape/tangent.h"
+
 struct linear_record {
   struct record record;
   struct value *x, *y;
@@ -27,7 +29,16 @@ static void linear_backward(struct tape *tape, const struct record *record) {
     tape->kernels->linear_backward_bias(kept->b->gradient, y->gradient, n, out, y->stride);
 }
 
-static const struct record_kind linear_kind = {"linear", linear_backward, NULL};
+static void linear_jvp(struct tape *tape, const struct record *record) {
+  const struct linear_record *kept = (const struct linear_record *)record;
+  const struct value *x = kept->x;
+  if (!tangent_moves(x)) return;
+  void *ty = tangent_open(tape, kept->y);
+  tape->kernels->linear_forward(ty, tangent_of(tape, x), kept->w->data, NULL, x->rows,
+                                kept->w->rows, kept->w->cols, kept->y->stride, x->stride);
+}
+
+static const struct record_kind linear_kind = {"linear", linear_backward, linear_jvp};
 
 struct value *linear_forward(struct tape *tape, struct value *x, struct param *w, struct param *b) {
   assert(x->cols == w->cols && (!b || b->cols == w->rows));

@@ -3,6 +3,7 @@
 #include <assert.h>
 
 #include "stages/model/tape/array.h"
+#include "stages/model/tape/tangent.h"
 
 struct modulate_record {
   struct record record;
@@ -27,7 +28,21 @@ static void modulate_backward(struct tape *tape, const struct record *record) {
                                    kept->scale->stride, add, add_shift, add_scale);
 }
 
-static const struct record_kind modulate_kind = {"modulate", modulate_backward, NULL};
+/* tx (1 + scale) + tshift + tscale x. */
+static void modulate_jvp(struct tape *tape, const struct record *record) {
+  const struct modulate_record *kept = (const struct modulate_record *)record;
+  const struct value *x = kept->x, *scale = kept->scale;
+  if (!tangent_moves(x) && !tangent_moves(kept->shift) && !tangent_moves(scale)) return;
+  void *ty = tangent_open(tape, kept->y);
+  tape->kernels->modulate_forward(ty, tangent_or_zeros(tape, x),
+                                  tangent_or_zeros(tape, kept->shift), scale->data, x->rows,
+                                  x->cols, kept->positions, scale->stride);
+  if (tangent_moves(scale))
+    tape->kernels->gate_forward(ty, ty, x->data, tangent_of(tape, scale), x->rows, x->cols,
+                                kept->positions, scale->stride);
+}
+
+static const struct record_kind modulate_kind = {"modulate", modulate_backward, modulate_jvp};
 
 static void check_condition(const struct value *x, const struct value *condition,
                             int64_t positions) {
@@ -72,7 +87,20 @@ static void gate_backward(struct tape *tape, const struct record *record) {
                                y->cols, kept->positions, gate->stride, add_branch, add_gate);
 }
 
-static const struct record_kind gate_kind = {"gate", gate_backward, NULL};
+/* tx + gate tbranch + tgate branch. */
+static void gate_jvp(struct tape *tape, const struct record *record) {
+  const struct gate_record *kept = (const struct gate_record *)record;
+  const struct value *x = kept->x, *branch = kept->branch, *gate = kept->gate;
+  if (!tangent_moves(x) && !tangent_moves(branch) && !tangent_moves(gate)) return;
+  void *ty = tangent_open(tape, kept->y);
+  tape->kernels->gate_forward(ty, tangent_or_zeros(tape, x), tangent_or_zeros(tape, branch),
+                              gate->data, x->rows, x->cols, kept->positions, gate->stride);
+  if (tangent_moves(gate))
+    tape->kernels->gate_forward(ty, ty, branch->data, tangent_of(tape, gate), x->rows, x->cols,
+                                kept->positions, gate->stride);
+}
+
+static const struct record_kind gate_kind = {"gate", gate_backward, gate_jvp};
 
 struct value *modulate_gate(struct tape *tape, struct value *x, struct value *branch,
                             struct value *gate, int64_t positions) {

@@ -3,6 +3,7 @@
 #include <assert.h>
 
 #include "stages/model/tape/array.h"
+#include "stages/model/tape/tangent.h"
 
 struct rmsnorm_record {
   struct record record;
@@ -24,7 +25,17 @@ static void rmsnorm_backward(struct tape *tape, const struct record *record) {
                                   x->cols / kept->groups, x->stride, add);
 }
 
-static const struct record_kind rmsnorm_kind = {"rmsnorm", rmsnorm_backward, NULL};
+static void rmsnorm_jvp(struct tape *tape, const struct record *record) {
+  const struct rmsnorm_record *kept = (const struct rmsnorm_record *)record;
+  const struct value *x = kept->x;
+  if (!tangent_moves(x)) return;
+  void *ty = tangent_open(tape, kept->y);
+  tape->kernels->rmsnorm_jvp(ty, tangent_of(tape, x), kept->scale, x->data,
+                             kept->gain ? kept->gain->data : NULL, x->rows, kept->groups,
+                             x->cols / kept->groups, x->stride);
+}
+
+static const struct record_kind rmsnorm_kind = {"rmsnorm", rmsnorm_backward, rmsnorm_jvp};
 
 struct value *rmsnorm_forward(struct tape *tape, struct value *x, struct param *gain,
                               int64_t groups, double epsilon) {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "stages/model/tape/array.h"
+#include "stages/model/tape/tangent.h"
 
 enum { ROPE_PAIRS = 256 };
 
@@ -31,7 +32,14 @@ static void rope_backward(struct tape *tape, const struct record *record) {
   rotate(tape, kept, dx, kept->y->gradient, kept->x->stride, kept->y->stride, true, add);
 }
 
-static const struct record_kind rope_kind = {"rope", rope_backward, NULL};
+static void rope_jvp(struct tape *tape, const struct record *record) {
+  const struct rope_record *kept = (const struct rope_record *)record;
+  if (!tangent_moves(kept->x)) return;
+  void *ty = tangent_open(tape, kept->y);
+  rotate(tape, kept, ty, tangent_of(tape, kept->x), kept->y->stride, kept->x->stride, false, false);
+}
+
+static const struct record_kind rope_kind = {"rope", rope_backward, rope_jvp};
 
 /* A position is 64 a + b: its angles are sums of those of 64 a, kept while a stays the same, and of
  * those of b. So few cosines are computed, and each row depends on its position alone. */

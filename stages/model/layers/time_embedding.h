@@ -11,4 +11,9 @@
 struct value *time_embedding_forward(struct tape *tape, const double *times, int64_t n, int64_t dim,
                                      double max_period);
 
+/* Gives the embedding y of times[n] the tangent of times that change at rates[n], on a moving tape
+ * (tangent.h). Local. */
+void time_embedding_move(struct tape *tape, struct value *y, const double *times,
+                         const double *rates, double max_period);
+
 #endif

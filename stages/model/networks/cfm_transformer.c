@@ -108,21 +108,36 @@ static struct value *block_forward(struct tape *tape, const void *arguments, str
   return modulate_gate(tape, h, branch, chunk(tape, m, width, 5), positions);
 }
 
+static double *difference(struct tape *tape, const double *to, const double *from, int64_t batch) {
+  double *span = arena_take(tape->records, (size_t)batch * sizeof *span);
+  for (int64_t b = 0; b < batch; b++) span[b] = (to ? to[b] : 0) - (from ? from[b] : 0);
+  return span;
+}
+
 /* c[batch, C] of both times. */
 static struct value *condition(struct tape *tape, const struct cfm_transformer *net,
-                               const double *alpha_s, const double *alpha_t, int64_t batch) {
-  double *span = tape_save(tape, (size_t)batch * sizeof *span);
-  for (int64_t b = 0; span && b < batch; b++) span[b] = alpha_t[b] - alpha_s[b];
-  struct value *from = scalar_embedder_forward(tape, &net->from, alpha_s, batch);
-  struct value *sum =
-      combine_add(tape, from, scalar_embedder_forward(tape, &net->span, span, batch));
-  return feedforward_activation(tape, sum, ACTIVATION_SILU);
+                               const struct cfm_times *times, int64_t batch) {
+  const double *span = difference(tape, times->to, times->from, batch);
+  const double *span_rate = times->from_rate || times->to_rate
+                                ? difference(tape, times->to_rate, times->from_rate, batch)
+                                : NULL;
+  struct value *start =
+      scalar_embedder_moving(tape, &net->from, times->from, times->from_rate, batch);
+  struct value *length = scalar_embedder_moving(tape, &net->span, span, span_rate, batch);
+  return feedforward_activation(tape, combine_add(tape, start, length), ACTIVATION_SILU);
 }
 
 struct value *cfm_transformer_forward(struct tape *tape, const struct cfm_transformer *net,
                                       struct value *y, const double *alpha_s, const double *alpha_t,
                                       int64_t batch, int64_t positions) {
-  struct value *c = condition(tape, net, alpha_s, alpha_t, batch);
+  const struct cfm_times times = {.from = alpha_s, .to = alpha_t};
+  return cfm_transformer_moving(tape, net, y, &times, batch, positions);
+}
+
+struct value *cfm_transformer_moving(struct tape *tape, const struct cfm_transformer *net,
+                                     struct value *y, const struct cfm_times *times, int64_t batch,
+                                     int64_t positions) {
+  struct value *c = condition(tape, net, times, batch);
   struct value *h = linear_forward(tape, y, net->input, net->input_bias);
   struct block_arguments arguments = {.sequence = sequence_full(tape, batch, 0, positions),
                                       .condition = c};

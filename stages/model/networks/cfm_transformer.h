@@ -65,4 +65,16 @@ struct value *cfm_transformer_forward(struct tape *tape, const struct cfm_transf
                                       struct value *y, const double *alpha_s, const double *alpha_t,
                                       int64_t batch, int64_t positions);
 
+/* Times of the rows of a batch, and how fast they change on a moving tape (tangent.h): arrays of
+ * [batch], rates NULL where a time is fixed. */
+struct cfm_times {
+  const double *from, *to;
+  const double *from_rate, *to_rate;
+};
+
+/* The same, of times that may change. Local. */
+struct value *cfm_transformer_moving(struct tape *tape, const struct cfm_transformer *net,
+                                     struct value *y, const struct cfm_times *times, int64_t batch,
+                                     int64_t positions);
+
 #endif

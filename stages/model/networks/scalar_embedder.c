@@ -18,8 +18,14 @@ void scalar_embedder_declare(struct scalar_embedder *embedder, struct params *pa
 
 struct value *scalar_embedder_forward(struct tape *tape, const struct scalar_embedder *embedder,
                                       const double *scalars, int64_t n) {
+  return scalar_embedder_moving(tape, embedder, scalars, NULL, n);
+}
+
+struct value *scalar_embedder_moving(struct tape *tape, const struct scalar_embedder *embedder,
+                                     const double *scalars, const double *rates, int64_t n) {
   struct value *waves =
       time_embedding_forward(tape, scalars, n, SCALAR_EMBEDDER_SINUSOIDS, longest_period);
+  if (rates) time_embedding_move(tape, waves, scalars, rates, longest_period);
   struct value *inner = linear_forward(tape, waves, embedder->mlp_0, embedder->mlp_0_bias);
   inner = feedforward_activation(tape, inner, ACTIVATION_SILU);
   return linear_forward(tape, inner, embedder->mlp_2, embedder->mlp_2_bias);

@@ -22,4 +22,9 @@ void scalar_embedder_declare(struct scalar_embedder *embedder, struct params *pa
 struct value *scalar_embedder_forward(struct tape *tape, const struct scalar_embedder *embedder,
                                       const double *scalars, int64_t n);
 
+/* The same, of scalars that change at rates[n] on a moving tape (tangent.h); NULL: of fixed ones.
+ * Local. */
+struct value *scalar_embedder_moving(struct tape *tape, const struct scalar_embedder *embedder,
+                                     const double *scalars, const double *rates, int64_t n);
+
 #endif

@@ -2,6 +2,8 @@
 
 #include <assert.h>
 
+#include "stages/model/tape/tangent.h"
+
 void tape_init(struct tape *tape, const struct kernels *kernels, struct arena *arena,
                struct arena *records) {
   assert(!arena_is_measuring(records));
@@ -200,10 +202,31 @@ static void run_region(struct tape *tape, tape_region *region, const void *argum
   arena_reset(tape->records, records);
 }
 
+/* As run_region, with the tangent of the output, which is zero where nothing moves. */
+static void move_region(struct tape *tape, tape_region *region, const void *arguments,
+                        struct value *input, struct value *output) {
+  void *tangent = tangent_open(tape, output);
+  tangent_catch_up(tape);
+  const size_t mark = arena_mark(tape->arena), records = arena_mark(tape->records);
+  struct tape inner = *tape;
+  inner.last = inner.moved = NULL;
+  const struct value *result = region(&inner, arguments, input);
+  tangent_catch_up(&inner);
+  tape->kernels->copy(output->data, result->data, output->rows * output->cols);
+  tape->kernels->copy(tangent, tangent_or_zeros(&inner, result), output->rows * output->cols);
+  tape->status = inner.status;
+  arena_reset(tape->arena, mark);
+  arena_reset(tape->records, records);
+}
+
 struct value *tape_checkpoint(struct tape *tape, tape_region *region, const void *arguments,
                               size_t bytes, struct value *input, struct value *const *others,
                               int other_count) {
   struct value *output = tape_value(tape, input->rows, input->cols);
+  if (tape->moving) {
+    move_region(tape, region, arguments, input, output);
+    return output;
+  }
   run_region(tape, region, arguments, input, output);
   struct checkpoint_record *kept = tape_record(tape, &checkpoint_kind, sizeof(*kept), NULL, 0);
   if (!kept) return output;

@@ -33,8 +33,8 @@ struct record;
 struct record_kind {
   const char *name;
   void (*backward)(struct tape *tape, const struct record *record);
-  /* Forward derivative: sets the tangents of the outputs from those of the inputs; NULL where no
-   * objective needs it. */
+  /* Forward derivative: opens and sets the tangents of the outputs where one of the inputs has one
+   * (tangent.h); NULL where no objective needs it. */
   void (*jvp)(struct tape *tape, const struct record *record);
 };
 
@@ -54,10 +54,12 @@ struct tape {
   struct arena *arena;           /* borrowed: data of values, gradients, saved arrays */
   struct arena *records;         /* borrowed: structs of values and records; always real */
   struct record *last;
-  bool recording;   /* off: values are computed and nothing is recorded */
-  bool training;    /* on: dropout drops */
-  bool counting;    /* forward pass of a checkpointed region: uses of parameters count */
-  bool replaying;   /* backward pass of a checkpointed region: uses were counted before */
+  bool recording;       /* off: values are computed and nothing is recorded */
+  bool training;        /* on: dropout drops */
+  bool counting;        /* forward pass of a checkpointed region: uses of parameters count */
+  bool replaying;       /* backward pass of a checkpointed region: uses were counted before */
+  bool moving;          /* forward derivatives are taken as well (tangent.h) */
+  struct record *moved; /* the last record whose forward derivative ran */
   tape_ready *open; /* set by the owner, or NULL: called with the context of tape_backward for every
                        parameter of a layer before the layer's backward runs */
   tape_ready *ready;

@@ -19,6 +19,8 @@ struct value {
   void *gradient;       /* same rows, cols and stride; NULL on a measuring tape */
   struct value *parent; /* a view: the value whose data and gradient it shares */
   int64_t column;       /* a view: its first column in the parent */
+  bool moves;           /* has a tangent (tangent.h) */
+  void *tangent;        /* same rows, cols and stride; NULL on a measuring tape */
 };
 
 #endif

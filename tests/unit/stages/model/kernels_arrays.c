@@ -68,6 +68,8 @@ static void case_activations(struct kernel_run *run) {
   s.k->activation_forward(kernel_case_elements(run, 2 * count), x, kind, 2 * count);
   s.k->activation_backward(kernel_case_elements(run, count), dy, x, kind, count, s.variant & 1);
   s.k->gated_forward(kernel_case_elements(run, count), x, kind, s.n, s.c);
+  s.k->gated_jvp(kernel_case_elements(run, count), kernel_case_elements(run, 2 * count), x, kind, s.n,
+                 s.c);
   s.k->gated_backward(kernel_case_elements(run, 2 * count), dy, x, kind, s.n, s.c, s.variant & 1);
 }
 

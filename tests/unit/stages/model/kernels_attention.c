@@ -1,5 +1,7 @@
 /* Attention of every table against the reference: odd lengths and head widths, all masks, biases.
  */
+#include <math.h>
+
 #include "tests/common/kernel_case.h"
 #include "tests/common/tap.h"
 
@@ -54,10 +56,37 @@ static void case_attention(struct kernel_run *run) {
                                    q, k, v, bias, &s, add, add, add);
 }
 
+/* The forward derivative, of the forward pass's own results. */
+static void case_jvp(struct kernel_run *run) {
+  static struct attention_range ranges[MAXIMUM_RANGES];
+  const int64_t *size = run->sizes;
+  struct attention_shape s = {
+      .B = size[0], .Tq = size[1], .Tk = size[2], .H = size[3], .D = size[4]};
+  s.scale = 1 / sqrt((double)s.D);
+  const int64_t q_rows = s.B * s.Tq, k_rows = s.B * s.Tk, width = s.H * s.D;
+  s.q_stride = width + 3, s.k_stride = width + 1, s.v_stride = width;
+  make_ranges(ranges, size[5], s.B, s.Tq, s.Tk);
+  s.ranges = size[5] ? ranges : NULL;
+  s.shared_ranges = size[5] == 3;
+  void *q = kernel_case_elements(run, q_rows * s.q_stride);
+  void *k = kernel_case_elements(run, k_rows * s.k_stride);
+  void *v = kernel_case_elements(run, k_rows * s.v_stride);
+  void *tq = kernel_case_elements(run, q_rows * s.q_stride);
+  void *tk = kernel_case_elements(run, k_rows * s.k_stride);
+  void *tv = kernel_case_elements(run, k_rows * s.v_stride);
+  void *y = kernel_case_elements(run, q_rows * width);
+  void *lse = kernel_case_sums(run, s.B * s.H * s.Tq);
+  run->kernels->attention_forward(y, lse, q, k, v, NULL, &s);
+  run->kernels->attention_jvp(kernel_case_elements(run, q_rows * width), tq, tk, tv, y, lse, q, k,
+                              v, &s);
+}
+
 static void check(const int64_t sizes[][8], size_t count) {
   for (size_t i = 0; i < count; i++) {
     kernel_case_check("attention", case_attention, sizes[i], DTYPE_F32);
     kernel_case_check("attention", case_attention, sizes[i], DTYPE_BF16);
+    kernel_case_check("attention_jvp", case_jvp, sizes[i], DTYPE_F32);
+    kernel_case_check("attention_jvp", case_jvp, sizes[i], DTYPE_BF16);
   }
 }
 

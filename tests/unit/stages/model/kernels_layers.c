@@ -43,6 +43,8 @@ static void case_rmsnorm(struct kernel_run *run) {
   if (variant & 1) gain = dgain = NULL;
   k->rmsnorm_backward(variant == 4 ? NULL : kernel_case_elements(run, n * stride), dgain, dy, scale,
                       x, gain, n, groups, c, stride, variant & 2);
+  k->rmsnorm_jvp(kernel_case_elements(run, n * groups * c), kernel_case_elements(run, n * stride),
+                 scale, x, gain, n, groups, c, stride);
   k->rmsnorm_forward(kernel_case_elements(run, n * groups * c), scale, x, gain, n, groups, c,
                      stride, 1e-5);
 }
