@@ -132,6 +132,9 @@ void head_statistics_pass(struct tape *tape, struct head_statistics *statistics,
         count = head_tokens_block(tokens, i, tokens->total);
         head_tiles_logits(tape, scratch.logits, array_at(tape, x_all, i * w->cols), w, b, tile,
                           count);
+        if (statistics->change && scratch.logits)
+          statistics->change->apply(tape, statistics->change->context, scratch.logits, i, count,
+                                    tile);
         add_chunks(tape, statistics, &scratch, slice, tile, i, count, targets ? targets + i : NULL);
       }
   arena_reset(tape->arena, mark);

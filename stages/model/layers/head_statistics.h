@@ -18,11 +18,21 @@ enum head_statistic {
   HEAD_STATISTICS = HEAD_PLAIN + 3
 };
 
+/* Changes logits[count, tile.rows] (sum type) of tokens [first, first + count) before they are read.
+ * Local. */
+struct head_tile;
+struct head_change {
+  void (*apply)(struct tape *tape, const void *context, void *logits, int64_t first, int64_t count,
+                struct head_tile tile);
+  const void *context;
+};
+
 /* [local slices][room] while slices are read, and after combining [N] over the whole vocabulary.
  * Kinds that are not used are NULL. Doubles of the host, in the tape's arena. */
 struct head_statistics {
   int64_t room, slices;
   unsigned used; /* bit set of kinds */
+  const struct head_change *change; /* borrowed; NULL after opening: none */
   double *maximum;
   double *kinds[HEAD_STATISTICS];
 };
