@@ -3,17 +3,18 @@
 
 #include <string.h>
 
+#include "stages/flow/penalties.h"
 #include "stages/model/layers/combine.h"
 #include "stages/model/layers/head.h"
 #include "stages/model/layers/head_sample.h"
 #include "stages/model/networks/gpt.h"
 
-enum { PART_CE };
+enum { PART_CE, PART_PENALTIES };
 
 /* Prefixes are computed at multiples of this length, so that few shapes of products occur. */
 enum { SAMPLE_STRIDE = 16 };
 
-static const char *const parts[] = {"ce", NULL};
+static const char *const parts[] = {"ce", PENALTIES_NAMES, NULL};
 
 static enum status init(struct flow *flow, struct arena *arena) {
   const struct options *options = flow->options;
@@ -35,9 +36,9 @@ static int64_t predicted(const struct flow_batch *batch, int64_t row) {
 }
 
 static void weights(const struct flow *flow, const struct flow_batch *batch, double *weight) {
-  (void)flow;
   weight[PART_CE] = 0;
   for (int64_t row = 0; row < batch->count; row++) weight[PART_CE] += (double)predicted(batch, row);
+  penalties_weights(flow, batch, weight[PART_CE], weight + PART_PENALTIES);
 }
 
 /* What each position predicts, and the weight of its loss. */
@@ -63,26 +64,32 @@ static struct next_tokens next_tokens(struct tape *tape, const struct flow_batch
   return next;
 }
 
-static void run(struct flow *flow, struct tape *tape, const struct flow_batch *batch,
-                const struct next_tokens *next) {
+static struct value *hidden_states(const struct flow *flow, struct tape *tape,
+                                   const struct flow_batch *batch) {
+  return gpt_forward(tape, flow->state, flow->vocab, batch->tokens, batch->count, batch->positions);
+}
+
+static struct head head_of(const struct flow *flow, const struct next_tokens *next) {
   const struct gpt *net = flow->state;
-  struct value *hidden =
-      gpt_forward(tape, net, flow->vocab, batch->tokens, batch->count, batch->positions);
-  head_forward(
-      tape, &(struct head_result){.loss = next->loss}, hidden,
-      &(struct head){
-          .vocab = flow->vocab, .w = net->table, .targets = next->targets, .weight = next->weight});
+  return (struct head){
+      .vocab = flow->vocab, .w = net->table, .targets = next->targets, .weight = next->weight};
 }
 
 static enum status loss(struct flow *flow, struct tape *tape, const struct flow_batch *batch,
                         const double *total, struct flow_losses *losses) {
   const float weight = total[PART_CE] > 0 ? (float)(1 / total[PART_CE]) : 0;
   const struct next_tokens next = next_tokens(tape, batch, weight);
+  const int64_t n = batch->count * batch->positions;
+  struct head head = head_of(flow, &next);
+  struct head_result result = {.loss = next.loss};
   *losses = (struct flow_losses){0};
-  run(flow, tape, batch, &next);
-  for (int64_t i = 0; i < batch->count * batch->positions; i++) {
+  penalties_open(flow, batch, tape, n, &head, &result);
+  head_forward(tape, &result, hidden_states(flow, tape, batch), &head);
+  for (int64_t i = 0; i < n; i++) {
+    if (next.targets[i] < 0) continue;
     losses->sum[PART_CE] += next.loss[i];
-    losses->weight[PART_CE] += next.targets[i] >= 0;
+    losses->weight[PART_CE] += 1;
+    penalties_add(&head, &result, i, losses, PART_PENALTIES);
   }
   return tape->status;
 }
@@ -91,7 +98,9 @@ enum status ar_score(struct flow *flow, struct tape *tape, const struct flow_bat
                      double *nll) {
   const bool was_recording = tape_pause(tape);
   const struct next_tokens next = next_tokens(tape, batch, 1);
-  run(flow, tape, batch, &next);
+  const struct head head = head_of(flow, &next);
+  head_forward(tape, &(struct head_result){.loss = next.loss}, hidden_states(flow, tape, batch),
+               &head);
   tape_resume(tape, was_recording);
   const int64_t T = batch->positions;
   memset(nll, 0, (size_t)(batch->count * T) * sizeof *nll);

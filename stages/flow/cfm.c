@@ -6,13 +6,14 @@
 #include <math.h>
 
 #include "stages/flow/cfm_state.h"
+#include "stages/flow/penalties.h"
 #include "stages/model/layers/rmsnorm.h"
 
 static const double NORM_EPSILON = 1e-6;
 
-enum { PART_CE, PART_DISTILL };
+enum { PART_CE, PART_DISTILL, PART_PENALTIES };
 
-static const char *const parts[] = {"ce", "distill", NULL};
+static const char *const parts[] = {"ce", "distill", PENALTIES_NAMES, NULL};
 
 /* Settings found at the width cfm_base_width serve any other: matrices that read channels of the
  * width learn at a rate that falls as 1 / width, and the head also starts as small (arXiv
@@ -83,6 +84,7 @@ static void weights(const struct flow *flow, const struct flow_batch *batch, dou
     const struct cfm_row drawn = cfm_draw_row(flow, batch, row);
     weight[drawn.jump ? PART_DISTILL : PART_CE] += (double)drawn.covered;
   }
+  penalties_weights(flow, batch, weight[PART_CE], weight + PART_PENALTIES);
 }
 
 struct value *cfm_hidden(struct tape *tape, const struct cfm_model *model, struct value *y,
@@ -102,15 +104,17 @@ static void diagonal_loss(struct flow *flow, struct tape *tape, const struct flo
                                .log_sum_exp = arena_take_zeroed(tape->records, bytes),
                                .target_logit = arena_take_zeroed(tape->records, bytes),
                                .square_sum = arena_take_zeroed(tape->records, bytes)};
-  head_forward(tape, &result, hidden,
-               &(struct head){.vocab = flow->vocab,
-                              .w = cfm->model.output,
-                              .targets = batch->tokens,
-                              .weight = draw->weight});
+  struct head head = {.vocab = flow->vocab,
+                      .w = cfm->model.output,
+                      .targets = batch->tokens,
+                      .weight = draw->weight};
+  penalties_open(flow, batch, tape, n, &head, &result);
+  head_forward(tape, &result, hidden, &head);
   for (int64_t i = 0; i < n; i++) {
     if (draw->weight[i] <= 0) continue;
     losses->sum[PART_CE] += result.loss[i];
     losses->weight[PART_CE] += 1;
+    result.loss[i] += penalties_add(&head, &result, i, losses, PART_PENALTIES);
     /* ||q - e_c||^2 */
     result.square_sum[i] += 1 - 2 * exp(result.target_logit[i] - result.log_sum_exp[i]);
   }

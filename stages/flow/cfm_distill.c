@@ -12,6 +12,10 @@
 
 enum { PART_DISTILL = 1 };
 
+static const enum divergence divergences[] = {[DISTILL_FORWARD_KL] = DIVERGENCE_FORWARD_KL,
+                                              [DISTILL_REVERSE_KL] = DIVERGENCE_REVERSE_KL,
+                                              [DISTILL_JSD] = DIVERGENCE_JENSEN_SHANNON};
+
 /* The rows off the diagonal as a batch of their own. */
 struct jumps {
   int64_t count;
@@ -129,7 +133,7 @@ enum status cfm_distill_loss(struct flow *flow, struct tape *tape, const struct 
   head_distill_forward(
       tape, &result, combine_pick_rows(tape, hidden, jumps.index, n),
       &(struct head){.vocab = flow->vocab, .w = cfm->model.output, .weight = jumps.weight},
-      &teacher, DIVERGENCE_FORWARD_KL);
+      &teacher, divergences[flow->distill->distill_divergence]);
   settle(flow, tape, &jumps, &result, batch->positions, total, losses);
   return tape->status;
 }

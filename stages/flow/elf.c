@@ -6,8 +6,9 @@
  * the share of rows is their weight.
  */
 #include "stages/flow/elf_state.h"
+#include "stages/flow/penalties.h"
 
-static const char *const parts[] = {"mse", "ce", NULL};
+static const char *const parts[] = {"mse", "ce", PENALTIES_NAMES, NULL};
 
 static void cut(struct param *param, const struct vocab *vocab) {
   param_slice(param, vocab->rows.begin, split_count(vocab->rows));
@@ -37,11 +38,14 @@ static void weights(const struct flow *flow, const struct flow_batch *batch, dou
     const struct elf_row drawn = elf_draw_row(flow, batch, row);
     weight[drawn.decode ? ELF_CE : ELF_MSE] += (double)batch->lengths[row];
   }
+  penalties_weights(flow, batch, weight[ELF_CE], weight + ELF_PENALTIES);
 }
 
 static double objective(const double *sum, const double *total) {
   const double tokens = total[ELF_MSE] + total[ELF_CE];
-  return tokens > 0 ? (sum[ELF_MSE] + sum[ELF_CE]) / tokens : 0;
+  double all = 0;
+  for (int part = 0; parts[part]; part++) all += sum[part];
+  return tokens > 0 ? all / tokens : 0;
 }
 
 const struct flow_kind flow_elf = {.name = "elf",

@@ -5,6 +5,7 @@
  * between this pass (gradient stopped) and the draft; elsewhere it is the data.
  */
 #include "stages/flow/elf_state.h"
+#include "stages/flow/penalties.h"
 #include "stages/model/layers/combine.h"
 #include "stages/model/layers/head.h"
 #include "stages/model/layers/modulate.h"
@@ -216,16 +217,18 @@ static void decode_loss(const struct work *work, struct flow_losses *losses) {
     targets[i] = covered ? work->batch->tokens[selection.index[i]] : -1;
     weight[i] = covered ? (float)(1 / work->denominator) : 0;
   }
-  head_forward(tape, &result, x,
-               &(struct head){.vocab = work->flow->vocab,
-                              .w = elf->network.unembed,
-                              .b = elf->network.unembed_bias,
-                              .targets = targets,
-                              .weight = weight});
+  struct head head = {.vocab = work->flow->vocab,
+                      .w = elf->network.unembed,
+                      .b = elf->network.unembed_bias,
+                      .targets = targets,
+                      .weight = weight};
+  penalties_open(work->flow, work->batch, tape, n, &head, &result);
+  head_forward(tape, &result, x, &head);
   for (int64_t i = 0; i < n; i++) {
     if (weight[i] <= 0) continue;
     losses->sum[ELF_CE] += result.loss[i];
     losses->weight[ELF_CE] += 1;
+    penalties_add(&head, &result, i, losses, ELF_PENALTIES);
   }
 }
 

@@ -13,7 +13,7 @@
 #include "stages/flow/flow.h"
 #include "stages/model/networks/elf_backbone.h"
 
-enum elf_part { ELF_MSE, ELF_CE };
+enum elf_part { ELF_MSE, ELF_CE, ELF_PENALTIES };
 
 /* 1 - t is never taken smaller than this: the velocity (x - z) / (1 - t) stays finite. */
 #define ELF_SMALLEST_GAP 0.05

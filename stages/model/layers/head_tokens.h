@@ -18,7 +18,7 @@ enum { HEAD_CHUNK_TOKENS = 512, HEAD_CHUNK_ROWS = 1024 };
 
 /* Logits that are in memory at once: blocks of tokens times tiles of rows. Sizes that are multiples
  * of the chunks give the same bits. Smaller ones cut the sums elsewhere - within a chunk a sum is
- * one chain of a matrix product - and agree up to rounding. */
+ * one chain of a matrix product - and agree up to rounding (pipeline/docs/decisions/0010). */
 struct head_tiling {
   int64_t tokens, rows;
 };

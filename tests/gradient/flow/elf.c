@@ -24,13 +24,13 @@ static struct value *build_loss(void *context, struct tape *tape, struct value *
   struct tiny_flow *tiny = context;
   (void)inputs;
   struct flow_losses losses;
-  double weight[FLOW_PARTS];
+  double weight[FLOW_PARTS] = {0};
   tiny->flow.kind->weights(&tiny->flow, &tiny->batch, weight);
   assert_ok(elf_loss(&tiny->flow, tape, &tiny->batch, weight, &losses));
   if (arena_is_measuring(tape->arena)) return NULL;
   assert_true(losses.weight[ELF_MSE] == weight[ELF_MSE]);
   assert_true(losses.weight[ELF_CE] == weight[ELF_CE]);
-  *objective += (losses.sum[ELF_MSE] + losses.sum[ELF_CE]) / weight_of(tiny);
+  *objective += flow_elf.objective(losses.sum, weight);
   return NULL;
 }
 
@@ -40,10 +40,12 @@ static void open_tiny(struct tiny_flow *tiny, double decode_share, double self_c
   tiny->options.elf_self_condition = self_condition;
 }
 
-static void check_differences(double decode_share, enum prediction_choice prediction) {
+static void check_differences(double decode_share, enum prediction_choice prediction,
+                              double penalty) {
   struct tiny_flow tiny;
   open_tiny(&tiny, decode_share, 0);
   tiny.options.elf_prediction = prediction;
+  tiny.options.label_smoothing = tiny.options.z_loss = penalty;
   tiny_flow_open(&tiny, &flow_elf);
   gradient_check(&(struct gradient_case){.build = build_loss,
                                          .context = &tiny,
@@ -55,23 +57,28 @@ static void check_differences(double decode_share, enum prediction_choice predic
 
 static void denoise_and_decode(void **state) {
   (void)state;
-  check_differences(0.4, PREDICTION_X);
+  check_differences(0.4, PREDICTION_X, 0);
 }
 
 static void denoise_only(void **state) {
   (void)state;
-  check_differences(0, PREDICTION_X);
+  check_differences(0, PREDICTION_X, 0);
 }
 
 static void decode_only(void **state) {
   (void)state;
-  check_differences(1, PREDICTION_X);
+  check_differences(1, PREDICTION_X, 0);
+}
+
+static void smoothing_and_z_loss(void **state) {
+  (void)state;
+  check_differences(0.4, PREDICTION_X, 0.1);
 }
 
 static void velocity_and_noise(void **state) {
   (void)state;
-  check_differences(0.4, PREDICTION_V);
-  check_differences(0.4, PREDICTION_EPS);
+  check_differences(0.4, PREDICTION_V, 0);
+  check_differences(0.4, PREDICTION_EPS, 0);
 }
 
 /* The objective of denoised rows that all have a draft, both its constants taken at the first
@@ -191,6 +198,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(denoise_and_decode),
                                      cmocka_unit_test(denoise_only),
                                      cmocka_unit_test(decode_only),
+                                     cmocka_unit_test(smoothing_and_z_loss),
                                      cmocka_unit_test(velocity_and_noise),
                                      cmocka_unit_test(guidance_is_the_published_target),
                                      cmocka_unit_test(guidance_one_is_the_plain_target)};

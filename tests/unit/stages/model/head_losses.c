@@ -212,12 +212,41 @@ static void what_is_ignored_does_not_matter(void **state) {
   }
 }
 
+/* A mixture that is all of one teacher gives the bits of that teacher alone. */
+static void limits_of_the_mixture(void **state) {
+  (void)state;
+  static double loss[2][N], distance[2][N];
+  static struct gradients both[2];
+  for (int kind = 0; kind < 3; kind++)
+    for (int which = 1; which <= 2; which++) {
+      for (int mixes = 0; mixes < 2; mixes++) {
+        start("cpu", DTYPE_F32);
+        for (int i = 0; i < N; i++) omega[i] = which == 1 ? 1 : 0;
+        struct head head = head_case_head(&bench, true);
+        head.weight = weight;
+        const struct head_teacher mixture = {bench.w, bench.x[1], bench.x[2], omega};
+        const struct head_teacher alone = {.w = bench.w, .first = bench.x[which]};
+        head_distill_forward(&bench.tape,
+                             &(struct head_distill_result){loss[mixes], distance[mixes]},
+                             bench.x[0], &head, mixes ? &mixture : &alone, (enum divergence)kind);
+        assert_ok(tape_backward(&bench.tape, NULL, NULL));
+        head_case_widen(&bench, both[mixes].x, bench.x[0]->gradient, N * C, DTYPE_F32);
+        head_case_widen(&bench, both[mixes].w, bench.w->gradient, V * C, DTYPE_F32);
+        head_case_close(&bench);
+      }
+      assert_memory_equal(loss[0], loss[1], sizeof loss[0]);
+      assert_memory_equal(distance[0], distance[1], sizeof distance[0]);
+      assert_memory_equal(&both[0], &both[1], sizeof both[0]);
+    }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(in_double),
       cmocka_unit_test(in_single),
       cmocka_unit_test(in_bf16),
       cmocka_unit_test(what_is_ignored_does_not_matter),
+      cmocka_unit_test(limits_of_the_mixture),
   };
   return cmocka_run_group_tests_name("R-VOC-3 losses equal the whole softmax", tests, NULL, NULL);
 }
