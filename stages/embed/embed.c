@@ -9,9 +9,9 @@
 #include "monitoring/progress.h"
 #include "pipeline/artefact/manifest.h"
 #include "sharding/comm.h"
-#include "sharding/store.h"
 #include "sharding/store_writer.h"
-#include "stages/embed/encoder.h"
+#include "stages/flow/encoder.h"
+#include "stages/flow/token_rows.h"
 #include "stages/tokenize/tokenizer.h"
 
 enum {
@@ -28,9 +28,7 @@ static const char *const side_names[SIDES] = {"train", "held_out"};
 /* One side of the tokens. */
 struct side {
   const char *name;
-  struct store store;
-  struct store_column column;
-  struct source_cache cache;
+  struct token_rows tokens;
   int64_t rows, shards, rows_of_shard;
 };
 
@@ -39,52 +37,69 @@ struct embedder {
   struct encoder encoder;
   struct side sides[SIDES];
   int64_t positions, width;
-  int32_t pad;
   int64_t vocabulary;
   double scale;
-  char tag[TAG_DIGITS + 1];  /* of the encoder, its precision, the scale and the tokens */
-  int32_t *tokens, *lengths; /* [batch, positions], [batch] */
-  float *values;             /* [batch, positions, width] */
-  bf16 *row;                 /* [positions, width] */
+  char tag[TAG_DIGITS + 1];       /* of the encoder, its precision, the scale and the tokens */
+  float *values;                  /* [batch, positions, width] */
+  float *alone;                   /* of pairs, targets that did not see their source; else NULL */
+  struct attention_range *ranges; /* [batch, positions] what targets see then */
+  bf16 *row;                      /* [positions, width] */
 };
 
 static int64_t least(int64_t a, int64_t b) {
   return a < b ? a : b;
 }
 
-static enum status open_side(struct side *side, const char *folder, const char *name,
-                             int64_t limit) {
-  side->name = name;
-  TRY(store_open(&side->store, folder, name));
-  side->rows = limit > 0 ? least(limit, side->store.rows) : side->store.rows;
-  return store_find(&side->store, &side->column, "tokens");
+static enum status open_side(struct embedder *embedder, int i, const char *folder,
+                             const struct tokenizer_facts *facts) {
+  struct side *side = &embedder->sides[i];
+  const struct options *options = embedder->stage->options;
+  side->name = side_names[i];
+  TRY(token_rows_open(&side->tokens,
+                      &(struct token_rows_request){.folder = folder,
+                                                   .side = side->name,
+                                                   .vocabulary = facts->vocabulary_size,
+                                                   .pad = facts->pad,
+                                                   .end = facts->eos,
+                                                   .positions = embedder->positions,
+                                                   .most = options->batch}));
+  const int64_t rows = side->tokens.store.rows;
+  side->rows = options->embed_rows > 0 ? least(options->embed_rows, rows) : rows;
+  return STATUS_OK;
 }
 
 static enum status open_tokens(struct embedder *embedder) {
   char folder[STAGE_PATH_BYTES];
   struct tokenizer *tokenizer;
   const struct recipe_node *node;
+  enum status status = STATUS_OK;
   TRY(stage_input(folder, &node, embedder->stage, IN_TOKENIZE));
   TRY(tokenizer_open(&tokenizer, folder));
   const struct tokenizer_facts *facts = tokenizer_facts_of(tokenizer);
-  embedder->pad = facts->pad >= 0 ? facts->pad : 0;
   embedder->vocabulary = facts->vocabulary_size;
-  tokenizer_close(tokenizer);
   embedder->positions = node->options.sequence_length;
-  const int64_t limit = embedder->stage->options->embed_rows;
-  for (int i = 0; i < SIDES; i++) TRY(open_side(&embedder->sides[i], folder, side_names[i], limit));
-  return STATUS_OK;
+  for (int i = 0; i < SIDES && status == STATUS_OK; i++)
+    status = open_side(embedder, i, folder, facts);
+  tokenizer_close(tokenizer);
+  return status;
+}
+
+static bool has_pairs(const struct embedder *embedder) {
+  return embedder->sides[0].tokens.pairs;
 }
 
 static enum status take_buffers(struct embedder *embedder) {
-  const size_t batch = (size_t)embedder->stage->options->batch, T = (size_t)embedder->positions;
+  const size_t n = (size_t)(embedder->stage->options->batch * embedder->positions);
   const size_t width = (size_t)embedder->width;
-  embedder->tokens = calloc(batch * T, sizeof *embedder->tokens);
-  embedder->lengths = calloc(batch, sizeof *embedder->lengths);
-  embedder->values = malloc(batch * T * width * sizeof *embedder->values);
-  embedder->row = malloc(T * width * sizeof *embedder->row);
-  CHECK(embedder->tokens && embedder->lengths && embedder->values && embedder->row,
-        STATUS_ENVIRONMENT, "out of memory: a batch of %zu rows of embeddings", batch);
+  embedder->values = malloc(n * width * sizeof *embedder->values);
+  embedder->row = malloc((size_t)embedder->positions * width * sizeof *embedder->row);
+  if (has_pairs(embedder)) {
+    embedder->alone = malloc(n * width * sizeof *embedder->alone);
+    embedder->ranges = malloc(n * sizeof *embedder->ranges);
+  }
+  const bool pairs = embedder->alone && embedder->ranges;
+  CHECK(embedder->values && embedder->row && pairs == has_pairs(embedder), STATUS_ENVIRONMENT,
+        "out of memory: a batch of %zu embeddings", n);
   return STATUS_OK;
 }
 
@@ -100,8 +115,7 @@ static enum status open_all(struct embedder *embedder) {
   TRY(open_tokens(embedder));
   TRY(encoder_open(&embedder->encoder,
                    &(struct encoder_request){.options = embedder->stage->options,
-                                             .vocabulary = embedder->vocabulary,
-                                             .positions = embedder->positions}));
+                                             .vocabulary = embedder->vocabulary}));
   embedder->width = embedder->encoder.net.config.width;
   for (int i = 0; i < SIDES; i++)
     cut_side(&embedder->sides[i], embedder->positions * embedder->width * (int64_t)sizeof(bf16));
@@ -109,34 +123,46 @@ static enum status open_all(struct embedder *embedder) {
 }
 
 static void close_all(struct embedder *embedder) {
-  for (int i = 0; i < SIDES; i++) {
-    source_cache_free(&embedder->sides[i].cache);
-    store_close(&embedder->sides[i].store);
-  }
+  for (int i = 0; i < SIDES; i++) token_rows_close(&embedder->sides[i].tokens);
   encoder_close(&embedder->encoder);
-  free(embedder->tokens);
-  free(embedder->lengths);
   free(embedder->values);
+  free(embedder->alone);
+  free(embedder->ranges);
   free(embedder->row);
 }
 
-/* Fills values with rows [first, first + count) of a side. */
+/* Targets see themselves only, of what is valid. */
+static void hide_sources(struct embedder *embedder, const struct token_rows *rows, int64_t count) {
+  const int64_t T = embedder->positions;
+  for (int64_t i = 0; i < count * T; i++)
+    embedder->ranges[i] = (struct attention_range){.first_begin = rows->sources[i / T],
+                                                   .first_end = rows->lengths[i / T]};
+}
+
+static void clear_sources(struct embedder *embedder, const struct token_rows *rows, int64_t count) {
+  const int64_t size = embedder->positions * embedder->width;
+  for (int64_t i = 0; i < count; i++)
+    memset(embedder->alone + i * size, 0,
+           (size_t)(rows->sources[i] * embedder->width) * sizeof *embedder->alone);
+}
+
+/* Fills values, and alone for pairs, with rows [first, first + count) of a side. */
 static enum status encode(struct embedder *embedder, struct side *side, int64_t first,
                           int64_t count) {
-  const int64_t T = embedder->positions;
-  for (int64_t i = 0; i < count; i++) {
-    int64_t length;
-    int32_t *tokens = embedder->tokens + i * T;
-    for (int64_t j = 0; j < T; j++) tokens[j] = embedder->pad;
-    TRY(store_read_int32(&side->column, &side->cache, first + i, tokens, &length));
-    embedder->lengths[i] = (int32_t)length;
-    for (int64_t j = 0; j < length; j++)
-      CHECK(tokens[j] >= 0 && tokens[j] < embedder->vocabulary, STATUS_DAMAGED,
-            "'%s', side %s, row %lld: token %d, the vocabulary has %lld", side->store.folder,
-            side->name, (long long)(first + i), tokens[j], (long long)embedder->vocabulary);
-  }
-  return encoder_run(&embedder->encoder, embedder->values, embedder->tokens, embedder->lengths,
-                     count);
+  const struct token_rows *rows = &side->tokens;
+  struct t5_input input = {.batch = count,
+                           .positions = embedder->positions,
+                           .tokens = rows->tokens,
+                           .lengths = rows->lengths,
+                           .sources = rows->sources};
+  TRY(token_rows_read(&side->tokens, first, count));
+  TRY(encoder_run(&embedder->encoder, embedder->values, &input));
+  if (!rows->pairs) return STATUS_OK;
+  hide_sources(embedder, rows, count);
+  input.ranges = embedder->ranges;
+  TRY(encoder_run(&embedder->encoder, embedder->alone, &input));
+  clear_sources(embedder, rows, count);
+  return STATUS_OK;
 }
 
 /* Root mean square over the valid positions of the first training rows. */
@@ -149,7 +175,7 @@ static enum status measure_scale(struct embedder *embedder, double *scale) {
     const int64_t batch = least(embedder->stage->options->batch, rows - first);
     TRY(encode(embedder, side, first, batch));
     for (int64_t i = 0; i < batch * T; i++) {
-      if (i % T >= embedder->lengths[i / T]) continue;
+      if (i % T >= side->tokens.lengths[i / T]) continue;
       const float *values = embedder->values + i * width;
       for (int64_t c = 0; c < width; c++) sum += (double)values[c] * (double)values[c];
       count += (double)width;
@@ -177,20 +203,26 @@ static enum status set_tag(struct embedder *embedder) {
   char hex[HASH_HEX_BYTES];
   TRY(text_format(&rules, "%s %s %s %.17g %s", embedder->encoder.hash,
                   embedder->encoder.kernels.name, dtype_name(embedder->encoder.kernels.element),
-                  embedder->scale, embedder->sides[0].store.hash));
+                  embedder->scale, embedder->sides[0].tokens.store.hash));
   hash_to_hex(hex, hash_bytes128(rules.bytes, rules.length));
   text_free(&rules);
   snprintf(embedder->tag, sizeof embedder->tag, "%.*s", TAG_DIGITS, hex);
   return STATUS_OK;
 }
 
-static enum status add_rows(struct embedder *embedder, struct store_writer *writer, int64_t count) {
+static enum status add_row(struct embedder *embedder, struct store_writer *writer, int64_t column,
+                           const float *values) {
   const int64_t size = embedder->positions * embedder->width;
   const float factor = (float)(1 / embedder->scale);
+  for (int64_t c = 0; c < size; c++) embedder->row[c] = bf16_from_float(factor * values[c]);
+  return store_writer_add(writer, column, embedder->row, size);
+}
+
+static enum status add_rows(struct embedder *embedder, struct store_writer *writer, int64_t count) {
+  const int64_t size = embedder->positions * embedder->width;
   for (int64_t i = 0; i < count; i++) {
-    const float *values = embedder->values + i * size;
-    for (int64_t c = 0; c < size; c++) embedder->row[c] = bf16_from_float(factor * values[c]);
-    TRY(store_writer_add(writer, 0, embedder->row, size));
+    TRY(add_row(embedder, writer, 0, embedder->values + i * size));
+    if (embedder->alone) TRY(add_row(embedder, writer, 1, embedder->alone + i * size));
   }
   return STATUS_OK;
 }
@@ -207,23 +239,28 @@ static enum status write_rows(struct embedder *embedder, struct side *side,
   return store_writer_close(writer);
 }
 
+static struct store_writer_column column_of(const struct embedder *embedder, const char *name) {
+  return (struct store_writer_column){.name = name,
+                                      .dtype = DTYPE_BF16,
+                                      .dimensions = 2,
+                                      .shape = {embedder->positions, embedder->width},
+                                      .planes = true};
+}
+
 static enum status embed_shard(struct embedder *embedder, struct side *side, int64_t shard) {
   char scale[32];
   snprintf(scale, sizeof scale, "%.17g", embedder->scale);
-  const struct store_writer_column column = {.name = "embeddings",
-                                             .dtype = DTYPE_BF16,
-                                             .dimensions = 2,
-                                             .shape = {embedder->positions, embedder->width},
-                                             .planes = true};
+  const struct store_writer_column columns[] = {column_of(embedder, "embeddings"),
+                                                column_of(embedder, "embeddings_alone")};
   const struct safetensors_pair pairs[] = {{"encoder_hash", embedder->encoder.hash},
                                            {"scale", scale},
-                                           {"tokens", embedder->sides[0].store.hash}};
+                                           {"tokens", embedder->sides[0].tokens.store.hash}};
   const struct store_writer_options options = {.folder = embedder->stage->folder,
                                                .name = side->name,
                                                .tag = embedder->tag,
                                                .index = shard,
-                                               .columns = &column,
-                                               .column_count = 1,
+                                               .columns = columns,
+                                               .column_count = embedder->alone ? 2 : 1,
                                                .pairs = pairs,
                                                .pair_count = sizeof pairs / sizeof *pairs};
   struct store_writer writer;

@@ -36,7 +36,7 @@ static void weights(const struct flow *flow, const struct flow_batch *batch, dou
   weight[ELF_MSE] = weight[ELF_CE] = 0;
   for (int64_t row = 0; row < batch->count; row++) {
     const struct elf_row drawn = elf_draw_row(flow, batch, row);
-    weight[drawn.decode ? ELF_CE : ELF_MSE] += (double)batch->lengths[row];
+    weight[drawn.decode ? ELF_CE : ELF_MSE] += (double)split_count(elf_covered(flow, batch, row));
   }
   penalties_weights(flow, batch, weight[ELF_CE], weight + ELF_PENALTIES);
 }

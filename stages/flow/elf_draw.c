@@ -4,7 +4,7 @@
 #include "stages/flow/elf_state.h"
 
 /* Draws of one row, each at its own position of one stream. */
-enum row_draw { DRAW_BRANCH, DRAW_TIME, DRAW_DRAFT, DRAW_GUIDANCE };
+enum row_draw { DRAW_BRANCH, DRAW_TIME, DRAW_DRAFT, DRAW_GUIDANCE, DRAW_DROP };
 
 static struct random_stream stream_of(const struct flow *flow, const struct flow_batch *batch,
                                       int64_t row, const char *training, const char *validation) {
@@ -49,6 +49,8 @@ struct elf_row elf_draw_row(const struct flow *flow, const struct flow_batch *ba
   drawn.time = drawn.decode ? 1 : elf_time(options, u);
   drawn.draft = !drawn.decode && random_uniform(stream, DRAW_DRAFT) < options->elf_self_condition;
   drawn.guidance = draw_guidance(options, random_uniform(stream, DRAW_GUIDANCE));
+  drawn.dropped = batch->alone && !batch->validation &&
+                  random_uniform(stream, DRAW_DROP) < options->elf_source_drop;
   return drawn;
 }
 
@@ -70,6 +72,13 @@ static void mix(float *row, const float *x, const struct options *options,
   }
 }
 
+static void put(const struct tape *tape, struct value *value, int64_t first, const float *row,
+                int64_t count) {
+  unsigned char *target = value->data;
+  tape->kernels->convert_from_float(target + (size_t)first * dtype_bytes(tape->kernels->element),
+                                    row, count);
+}
+
 struct value *elf_noisy(const struct flow *flow, struct tape *tape, const struct flow_batch *batch,
                         const struct elf_row *rows) {
   const int64_t T = batch->positions, E = flow->embedding_width, size = T * E;
@@ -77,13 +86,12 @@ struct value *elf_noisy(const struct flow *flow, struct tape *tape, const struct
   const size_t mark = arena_mark(tape->arena);
   float *row = tape_save(tape, (size_t)size * sizeof *row);
   for (int64_t b = 0; row && b < batch->count; b++) {
-    unsigned char *target = z->data;
     random_fill_normal(row, size, stream_of(flow, batch, b, "elf.noise", "elf.validation.noise"),
                        0);
-    mix(row, batch->embeddings + b * size, flow->options, &rows[b],
+    mix(row, elf_row_latents(flow, batch, rows, b), flow->options, &rows[b],
         stream_of(flow, batch, b, "elf.token", "elf.validation.token"), T, E);
-    tape->kernels->convert_from_float(
-        target + (size_t)(b * size) * dtype_bytes(tape->kernels->element), row, size);
+    elf_show_source(row, flow, batch, rows, b);
+    put(tape, z, b * size, row, size);
   }
   arena_reset(tape->arena, mark);
   return z;

@@ -111,35 +111,32 @@ static struct value *predict(const struct work *work, const struct selection *se
   return elf_predict(work->flow, work->tape, hidden, z, time, selection->count);
 }
 
-static struct value *zeros(struct tape *tape, int64_t rows, int64_t cols) {
-  struct value *value = tape_constant(tape, rows, cols);
-  tape->kernels->fill_zero(value->data, rows * cols);
-  return value;
-}
-
-/* Copies the selected rows' predictions to their places in `draft`. */
+/* Copies the selected rows' predictions to their places in `draft`, but for sources. */
 static void put_rows(const struct work *work, struct value *draft, const struct value *x,
                      const struct selection *selection) {
   const int64_t size = work->batch->positions * x->cols;
-  const size_t bytes = (size_t)size * dtype_bytes(work->tape->kernels->element);
+  const size_t bytes = dtype_bytes(work->tape->kernels->element);
   unsigned char *to = draft->data;
   const unsigned char *from = x->data;
-  for (int64_t j = 0; to && j < selection->count; j++)
-    work->tape->kernels->copy(to + (size_t)selection->rows[j] * bytes, from + (size_t)j * bytes,
-                              size);
+  for (int64_t j = 0; to && j < selection->count; j++) {
+    const int64_t row = selection->rows[j];
+    const int64_t first = work->batch->sources ? work->batch->sources[row] * x->cols : 0;
+    work->tape->kernels->copy(to + (size_t)(row * size + first) * bytes,
+                              from + (size_t)(j * size + first) * bytes, size - first);
+  }
 }
 
-/* The first predictions: of the network without a draft, gradient stopped; zeros in other rows.
+/* The first predictions: of the network without a draft, gradient stopped; none in other rows.
  * Only its result stays in memory. */
 static struct value *make_draft(const struct work *work) {
   struct tape *tape = work->tape;
-  struct value *draft = zeros(tape, work->z->rows, work->z->cols);
+  struct value *draft = elf_no_draft(work->flow, tape, work->batch, work->rows);
   const bool was_recording = tape_pause(tape);
   const size_t mark = arena_mark(tape->arena), records = arena_mark(tape->records);
   const struct selection selection = select_rows(work, has_draft);
   if (selection.count > 0) {
     struct value *z = pick(work, &selection, work->z);
-    struct value *hidden = call_network(work, &selection, z, zeros(tape, z->rows, z->cols));
+    struct value *hidden = call_network(work, &selection, z, pick(work, &selection, draft));
     put_rows(work, draft, predict(work, &selection, hidden), &selection);
   }
   arena_reset(tape->arena, mark);
@@ -177,7 +174,8 @@ static struct value *guided_target(const struct work *work, const struct selecti
 static bool covers(const struct work *work, const struct selection *selection, int64_t i,
                    row_predicate *wanted) {
   const int64_t T = work->batch->positions, row = selection->rows[i / T];
-  return wanted(&work->rows[row]) && i % T < work->batch->lengths[row];
+  const struct split covered = elf_covered(work->flow, work->batch, row);
+  return wanted(&work->rows[row]) && i % T >= covered.begin && i % T < covered.end;
 }
 
 static void denoise_loss(const struct work *work, struct flow_losses *losses) {
@@ -234,14 +232,13 @@ static void decode_loss(const struct work *work, struct flow_losses *losses) {
 
 enum status elf_loss(struct flow *flow, struct tape *tape, const struct flow_batch *batch,
                      const double *total, struct flow_losses *losses) {
-  const int64_t n = batch->count * batch->positions;
   struct work work = {.flow = flow, .tape = tape, .batch = batch};
   *losses = (struct flow_losses){0};
   work.denominator = total[ELF_MSE] + total[ELF_CE];
   if (work.denominator <= 0) work.denominator = 1; /* nothing is covered */
   work.rows = arena_take(tape->records, (size_t)batch->count * sizeof *work.rows);
   for (int64_t b = 0; b < batch->count; b++) work.rows[b] = elf_draw_row(flow, batch, b);
-  work.latents = tape_input(tape, batch->embeddings, n, flow->embedding_width);
+  work.latents = elf_latents(flow, tape, batch, work.rows);
   work.z = elf_noisy(flow, tape, batch, work.rows);
   work.draft = make_draft(&work);
   work.hidden = call_network(&work, NULL, work.z, work.draft);

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "sharding/split.h"
 #include "stages/flow/flow.h"
 #include "stages/model/networks/elf_backbone.h"
 
@@ -30,6 +31,7 @@ struct elf {
 struct elf_row {
   bool decode;     /* decode branch; else it is denoised */
   bool draft;      /* denoised with a first prediction of its own (self-conditioning) */
+  bool dropped;    /* a pair whose source is hidden: zeros, in the encoder as well */
   double time;     /* 1 for decode rows */
   double guidance; /* w */
 };
@@ -41,7 +43,30 @@ struct elf_row elf_draw_row(const struct flow *flow, const struct flow_batch *ba
  * quantile(u)), 0 < u < 1. Local. */
 double elf_time(const struct options *options, double u);
 
-/* z[B * T, E], a constant: the rows' noisy latents. Local. */
+/* The latents of a row as it was drawn, [T, E]. Borrowed from the batch. Local. */
+const float *elf_row_latents(const struct flow *flow, const struct flow_batch *batch,
+                             const struct elf_row *rows, int64_t row);
+
+/* Positions of a row that the objective covers: its tokens; of a pair its target and the option
+ * elf_pads of the pads behind it. Local. */
+struct split elf_covered(const struct flow *flow, const struct flow_batch *batch, int64_t row);
+
+/* x[B * T, E], a constant: the rows' latents. Local. */
+struct value *elf_latents(const struct flow *flow, struct tape *tape,
+                          const struct flow_batch *batch, const struct elf_row *rows);
+
+/* Writes the source of a pair over the beginning of values[T, E]: its latents, zeros where it is
+ * dropped; leaves it as it is in decoded rows unless elf_clean_source. Local. */
+void elf_show_source(float *values, const struct flow *flow, const struct flow_batch *batch,
+                     const struct elf_row *rows, int64_t row);
+
+/* What stands in the place of drafts where there is none, [B * T, E], a constant: zeros, but the
+ * sources of pairs that are denoised with theirs. Local. */
+struct value *elf_no_draft(const struct flow *flow, struct tape *tape,
+                           const struct flow_batch *batch, const struct elf_row *rows);
+
+/* z[B * T, E], a constant: the rows' noisy latents. Sources of pairs are clean; where they are
+ * dropped zeros; in decoded rows noisy unless elf_clean_source. Local. */
 struct value *elf_noisy(const struct flow *flow, struct tape *tape, const struct flow_batch *batch,
                         const struct elf_row *rows);
 

@@ -36,6 +36,8 @@ struct flow_batch {
   const int32_t *sources;  /* [count] positions of each row's source, before its target; NULL: the
                               rows are not pairs */
   const float *embeddings; /* [count, positions, width of the embed stage], or NULL */
+  const float *alone;      /* as embeddings, of targets that did not see their source; sources are
+                              zeros; NULL: the rows are not pairs, or have no embeddings */
   const int64_t *samples;  /* [count] global sample index: the key of all noise of the row */
   const int64_t *strata;   /* [count] place of the row in the set over which times are stratified */
   int64_t stratum_count;   /* size of that set: the global batch, or the whole validation set */
@@ -103,6 +105,16 @@ struct flow_bound_request {
   const int64_t *prefix; /* [count] positions given clean and not scored, or NULL */
 };
 
+/* Positions of texts that are not drawn, at their beginning and at their end; for kinds with
+ * embeddings. */
+struct flow_given {
+  const float *latents;  /* [count, positions, width of the embed stage]; read where given */
+  const int32_t *tokens; /* [count, positions]; read where given */
+  const int32_t *before, *after; /* [count] how many positions */
+  bool source; /* the rest is the target of what is given, as in training on pairs; otherwise one
+                  text, which a model of whole texts completes */
+};
+
 /* What to draw: text i is a function of (seed, i, options) alone (R-DLM-3, R-EVA-2). */
 struct flow_request {
   int64_t count, positions;
@@ -112,6 +124,10 @@ struct flow_request {
   const struct options *options; /* of the sample node: temperature and the kind's own */
   const int32_t *prefix;         /* [count, prefix_length] given tokens, or NULL */
   int64_t prefix_length;
+  const struct flow_given *given; /* NULL: nothing */
+  float *confidence; /* out: [count, positions] probability of each token, by kinds that have it, 1
+                        where given; NULL: not wanted */
+  int32_t *calls;    /* out: [count] network calls made, by kinds with has_nfe; NULL: not wanted */
 };
 
 struct flow {

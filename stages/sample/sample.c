@@ -12,10 +12,10 @@
 #include "monitoring/progress.h"
 #include "monitoring/timer.h"
 #include "pipeline/artefact/manifest.h"
-#include "sharding/store_writer.h"
 #include "stages/flow/solo.h"
+#include "stages/sample/given.h"
 #include "stages/sample/sample.h"
-#include "stages/tokenize/tokenizer.h"
+#include "stages/sample/unit_writer.h"
 
 enum { TAG_DIGITS = 12, NAME_BYTES = 32 };
 
@@ -23,7 +23,11 @@ struct sampler {
   struct stage *stage;
   struct solo solo;
   struct tokenizer *tokenizer;
+  struct given given;
+  int64_t texts;            /* of a set */
   int32_t *tokens;          /* [batch, positions] */
+  float *confidence;        /* [batch, positions]; NULL: not wanted */
+  int32_t *calls;           /* [batch]; NULL: not wanted */
   char tag[TAG_DIGITS + 1]; /* of the weights */
   struct text text;
 };
@@ -32,13 +36,13 @@ struct sampler {
 struct set {
   int64_t nfe;
   char name[NAME_BYTES];
-  int64_t units, drawn;
+  int64_t units, drawn, calls;
   double seconds; /* spent drawing on this rank */
 };
 
 static int64_t batch_of(const struct sampler *sampler) {
   const struct options *options = sampler->stage->options;
-  return options->batch < options->samples ? options->batch : options->samples;
+  return options->batch < sampler->texts ? options->batch : sampler->texts;
 }
 
 /* The texts of one unit. */
@@ -51,48 +55,50 @@ static enum status draw(void *context, struct tape *tape) {
   const struct unit *unit = context;
   const struct options *options = unit->sampler->stage->options;
   struct flow *flow = &unit->sampler->solo.model.flow;
+  struct flow_request request = {.count = unit->count,
+                                 .positions = flow->positions,
+                                 .first = unit->first,
+                                 .seed = (uint64_t)options->seed,
+                                 .nfe = unit->nfe,
+                                 .options = options,
+                                 .confidence = unit->sampler->confidence,
+                                 .calls = unit->sampler->calls};
+  given_show(&unit->sampler->given, &request);
   tape->recording = tape->training = false;
-  return flow->kind->sample(flow, tape,
-                            &(struct flow_request){.count = unit->count,
-                                                   .positions = flow->positions,
-                                                   .first = unit->first,
-                                                   .seed = (uint64_t)options->seed,
-                                                   .nfe = unit->nfe,
-                                                   .options = options},
-                            unit->sampler->tokens);
+  return flow->kind->sample(flow, tape, &request, unit->sampler->tokens);
 }
 
 static enum status write_unit(struct sampler *sampler, const struct store_writer_options *options,
                               int64_t count) {
-  struct store_writer writer;
-  const int64_t positions = sampler->solo.model.flow.positions;
-  TRY(store_writer_open(&writer, options));
-  enum status status = STATUS_OK;
-  for (int64_t i = 0; i < count; i++) {
-    const int32_t *row = sampler->tokens + i * positions;
-    text_clear(&sampler->text);
-    TRY_OR(status, done, store_writer_add(&writer, 0, row, positions));
-    TRY_OR(status, done,
-           tokenizer_decode(sampler->tokenizer, &sampler->text, row, (size_t)positions));
-    TRY_OR(status, done,
-           store_writer_add(&writer, 1, sampler->text.bytes, (int64_t)sampler->text.length));
-  }
-  TRY_OR(status, done, store_writer_close(&writer));
-done:
-  store_writer_abandon(&writer);
-  return status;
+  const struct flow *flow = &sampler->solo.model.flow;
+  return unit_write(
+      &(struct unit_texts){.count = count,
+                           .positions = flow->positions,
+                           .tokens = sampler->tokens,
+                           .confidence = sampler->confidence,
+                           .calls = sampler->calls,
+                           .pairs = sampler->given.rows.pairs ? &sampler->given.rows : NULL,
+                           .end = flow->eos,
+                           .tokenizer = sampler->tokenizer},
+      options, &sampler->text);
+}
+
+/* Draws the texts of a unit. */
+static enum status draw_texts(struct sampler *sampler, struct set *set, int64_t first,
+                              int64_t count) {
+  const double start = timer_now();
+  struct unit drawn = {sampler, set->nfe, first, count};
+  TRY(given_read(&sampler->given, first, count));
+  TRY(workspace_run(&sampler->solo.workspace, draw, &drawn));
+  set->seconds += timer_now() - start;
+  set->drawn += count;
+  for (int64_t i = 0; sampler->calls && i < count; i++) set->calls += sampler->calls[i];
+  return STATUS_OK;
 }
 
 static enum status draw_unit(struct sampler *sampler, struct set *set, int64_t unit) {
   const int64_t batch = batch_of(sampler), first = unit * batch;
-  const int64_t left = sampler->stage->options->samples - first;
-  const int64_t count = left < batch ? left : batch;
-  const struct store_writer_column columns[] = {
-      {.name = "tokens",
-       .dtype = DTYPE_I32,
-       .dimensions = 1,
-       .shape = {sampler->solo.model.flow.positions}},
-      {.name = "text", .dtype = DTYPE_U8, .dimensions = 1, .ragged = true}};
+  const int64_t left = sampler->texts - first, count = left < batch ? left : batch;
   const struct safetensors_pair pairs[] = {
       {"tokenizer", (char *)(uintptr_t)model_tokenizer_hash(&sampler->solo.model)},
       {"weights", (char *)(uintptr_t)model_weights_hash(&sampler->solo.model)}};
@@ -100,16 +106,10 @@ static enum status draw_unit(struct sampler *sampler, struct set *set, int64_t u
                                                .name = set->name,
                                                .tag = sampler->tag,
                                                .index = unit,
-                                               .columns = columns,
-                                               .column_count = 2,
                                                .pairs = pairs,
                                                .pair_count = 2};
   if (store_writer_is_done(&options)) return STATUS_OK;
-  const double start = timer_now();
-  struct unit drawn = {sampler, set->nfe, first, count};
-  TRY(workspace_run(&sampler->solo.workspace, draw, &drawn));
-  set->seconds += timer_now() - start;
-  set->drawn += count;
+  TRY(draw_texts(sampler, set, first, count));
   return write_unit(sampler, &options, count);
 }
 
@@ -125,11 +125,25 @@ static enum status draw_round(struct sampler *sampler, struct set *set, int64_t 
   return comm_agree(comm, status);
 }
 
+/* Mean network calls of a text, where texts may stop early. */
+static enum status note_calls(struct sampler *sampler, const struct set *set) {
+  struct comm *comm = sampler->stage->comm;
+  double sums[2] = {(double)set->calls, (double)set->drawn};
+  char key[NAME_BYTES + 32];
+  if (!sampler->calls) return STATUS_OK;
+  TRY(comm_allreduce(comm, sums, 2, DTYPE_F64, COMM_SUM));
+  if (comm->rank != 0 || sums[1] <= 0) return STATUS_OK;
+  snprintf(key, sizeof key, "calls.%s", set->name);
+  log_line(sampler->stage->log, "%s: %.1f calls a text", set->name, sums[0] / sums[1]);
+  return scalars_set_real(&sampler->stage->manifest->timings, key, sums[0] / sums[1]);
+}
+
 /* Tokens per second over all ranks, for the report. */
 static enum status note_speed(struct sampler *sampler, const struct set *set) {
   struct comm *comm = sampler->stage->comm;
   double sums[2] = {(double)(set->drawn * sampler->solo.model.flow.positions), set->seconds};
   char key[NAME_BYTES + 32];
+  TRY(note_calls(sampler, set));
   TRY(comm_allreduce(comm, &sums[0], 1, DTYPE_F64, COMM_SUM));
   TRY(comm_allreduce(comm, &sums[1], 1, DTYPE_F64, COMM_MAX));
   if (comm->rank != 0 || sums[0] <= 0 || sums[1] <= 0) return STATUS_OK;
@@ -141,7 +155,7 @@ static enum status note_speed(struct sampler *sampler, const struct set *set) {
 static enum status draw_set(struct sampler *sampler, int64_t nfe) {
   const struct stage *stage = sampler->stage;
   const int64_t batch = batch_of(sampler);
-  struct set set = {.nfe = nfe, .units = (stage->options->samples + batch - 1) / batch};
+  struct set set = {.nfe = nfe, .units = (sampler->texts + batch - 1) / batch};
   struct progress progress;
   char left[PROGRESS_TIME_BYTES];
   const int64_t rounds = (set.units + stage->comm->size - 1) / stage->comm->size;
@@ -188,18 +202,42 @@ static enum status open_tokenizer(struct sampler *sampler) {
   return STATUS_OK;
 }
 
+/* Where something is given, there are no more texts than rows. */
+static enum status open_given(struct sampler *sampler) {
+  const struct stage *stage = sampler->stage;
+  sampler->texts = stage->options->samples;
+  TRY(given_open(&sampler->given, stage, &sampler->solo.model.flow, batch_of(sampler)));
+  const int64_t rows = sampler->given.rows.store.rows;
+  if (!sampler->given.any || rows >= sampler->texts) return STATUS_OK;
+  log_line(stage->log, "%lld texts, one for each row of side %s", (long long)rows,
+           sampler->given.rows.side);
+  CHECK(rows > 0, STATUS_MISMATCH, "node '%s': side %s has no rows", stage->node->name,
+        sampler->given.rows.side);
+  sampler->texts = rows;
+  return STATUS_OK;
+}
+
 static enum status open_texts(struct sampler *sampler) {
-  const int64_t batch = batch_of(sampler);
+  const struct options *options = sampler->stage->options;
   TRY(open_tokenizer(sampler));
-  const size_t count = (size_t)(batch * sampler->solo.model.flow.positions);
+  TRY(open_given(sampler));
+  const size_t batch = (size_t)batch_of(sampler);
+  const size_t count = batch * (size_t)sampler->solo.model.flow.positions;
   sampler->tokens = calloc(count, sizeof *sampler->tokens);
-  CHECK(sampler->tokens, STATUS_ENVIRONMENT, "out of memory: %zu sampled tokens", count);
+  if (options->confidence) sampler->confidence = calloc(count, sizeof *sampler->confidence);
+  if (options->elf_patience > 0) sampler->calls = calloc(batch, sizeof *sampler->calls);
+  CHECK(sampler->tokens && !options->confidence == !sampler->confidence &&
+            (options->elf_patience > 0) == !!sampler->calls,
+        STATUS_ENVIRONMENT, "out of memory: %zu sampled tokens", count);
   return text_add(&sampler->text, "");
 }
 
 static void close_all(struct sampler *sampler) {
+  given_close(&sampler->given);
   text_free(&sampler->text);
   free(sampler->tokens);
+  free(sampler->confidence);
+  free(sampler->calls);
   tokenizer_close(sampler->tokenizer);
   solo_close(&sampler->solo);
 }

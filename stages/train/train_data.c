@@ -4,7 +4,7 @@
 #include <string.h>
 
 /* Fields of the loader; those that a node lacks are left out. */
-enum { TOKENS, SOURCES, EMBEDDINGS, FIELDS };
+enum { TOKENS, SOURCES, EMBEDDINGS, ALONE, FIELDS };
 
 static bool validates(const struct train_data *data) {
   return data->request.row_limit > 0;
@@ -40,6 +40,7 @@ static enum status open_embeddings(struct train_data *data) {
         "%s has %" PRId64 " rows, %s has %" PRId64 "; run the embed node again",
         request->embeddings_folder, data->embeddings.rows, request->tokens_folder,
         data->tokens.rows);
+  if (data->pairs) TRY(store_find(&data->embeddings, &data->alone_column, "embeddings_alone"));
   const struct store_column *column = &data->embedding_column;
   data->width = column->shape[column->dimensions - 1];
   return STATUS_OK;
@@ -58,11 +59,15 @@ static struct order make_order(const struct train_data *data) {
 
 static enum status open_loader(struct train_data *data) {
   const struct train_data_request *request = &data->request;
+  const bool both = data->pairs && data->width;
   const struct loader_field fields[FIELDS] = {
-      [TOKENS] = {&data->token_column, DTYPE_I32, request->positions, request->pad},
+      [TOKENS] = {&data->token_column, DTYPE_I32, request->positions,
+                  data->pairs ? request->end : request->pad},
       [SOURCES] = {data->pairs ? &data->source_column : NULL, DTYPE_I32, 1, 0},
       [EMBEDDINGS] = {data->width ? &data->embedding_column : NULL, DTYPE_F32,
-                      request->positions * data->width, 0}};
+                      request->positions * data->width, 0},
+      [ALONE] = {both ? &data->alone_column : NULL, DTYPE_F32, request->positions * data->width,
+                 0}};
   const struct loader_options options = {.order = data->order,
                                          .first_slot = request->shards.begin * request->rows_each,
                                          .slots = slot_count(data),
@@ -129,7 +134,7 @@ enum status train_data_load(struct train_data *data, int64_t step) {
 
 struct flow_batch train_data_micro(const struct train_data *data, int64_t j) {
   const int64_t first = j * data->request.rows_each, positions = data->request.positions;
-  const float *embeddings = data->width > 0 ? data->batch->fields[EMBEDDINGS] : NULL;
+  const float *embeddings = data->batch->fields[EMBEDDINGS], *alone = data->batch->fields[ALONE];
   return (struct flow_batch){
       .count = data->request.rows_each,
       .positions = positions,
@@ -137,6 +142,7 @@ struct flow_batch train_data_micro(const struct train_data *data, int64_t j) {
       .lengths = data->lengths + first,
       .sources = data->pairs ? data->sources + first : NULL,
       .embeddings = embeddings ? embeddings + first * positions * data->width : NULL,
+      .alone = alone ? alone + first * positions * data->width : NULL,
       .samples = data->samples + first,
       .strata = data->strata + first,
       .stratum_count = validates(data) ? data->order.rows : data->request.batch,

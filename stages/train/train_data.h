@@ -18,7 +18,7 @@ struct train_data_request {
   const char *embeddings_folder; /* of a finished embed node, or NULL */
   const char *side;              /* "train" or "held_out": shards whose names begin so */
   int64_t positions;             /* row length */
-  int32_t pad;
+  int32_t pad, end;              /* what fills rows, and rows of pairs */
   uint64_t seed;
   int64_t batch;       /* rows of a step over all ranks */
   int64_t rows_each;   /* rows of a micro-shard */
@@ -28,7 +28,7 @@ struct train_data_request {
 
 struct train_data {
   struct store tokens, embeddings;
-  struct store_column token_column, embedding_column, source_column;
+  struct store_column token_column, source_column, embedding_column, alone_column;
   struct order order;
   struct loader *loader;
   struct train_data_request request; /* texts in it are borrowed */

@@ -84,6 +84,7 @@ static struct train_data_request describe(const struct train *train) {
       .side = "train",
       .positions = train->facts.positions,
       .pad = (int32_t)(train->facts.pad >= 0 ? train->facts.pad : 0),
+      .end = (int32_t)(train->facts.eos >= 0 ? train->facts.eos : 0),
       .seed = (uint64_t)options->seed,
       .batch = options->batch,
       .rows_each = options->batch / options->micro_shards,

@@ -67,7 +67,8 @@ void t5_encoder_declare(struct t5_encoder *net, struct params *params,
 }
 
 /* NULL without lengths and sources, and on a measuring tape. */
-static struct attention_range *visible_keys(struct tape *tape, const struct t5_input *input) {
+static const struct attention_range *visible_keys(struct tape *tape, const struct t5_input *input) {
+  if (input->ranges) return input->ranges;
   if (!input->lengths && !input->sources) return NULL;
   const int64_t batch = input->batch, positions = input->positions;
   struct attention_range *ranges = tape_save(tape, (size_t)(batch * positions) * sizeof *ranges);

@@ -45,6 +45,8 @@ struct t5_input {
   const int32_t *tokens;  /* [batch * positions], ids in [0, V); borrowed until backward */
   const int32_t *lengths; /* [batch] valid tokens; what follows is never a key; NULL: all */
   const int32_t *sources; /* [batch] the first tokens, which see one another only; NULL: none */
+  const struct attention_range *ranges; /* [batch * positions] visible keys of each token, in place
+                                           of lengths and sources; borrowed until backward */
 };
 
 /* Hidden states after the final norm [batch * positions, width]. Local. */

@@ -81,6 +81,26 @@ static void velocity_and_noise(void **state) {
   check_differences(0.4, PREDICTION_EPS, 0);
 }
 
+/* Pairs, one of them without its source: only targets are lost. */
+static void pairs(void **state) {
+  (void)state;
+  static const int32_t sources[TINY_ROWS] = {2, 2, 1};
+  static float alone[SIZE];
+  struct tiny_flow tiny;
+  open_tiny(&tiny, 0.4, 0);
+  tiny.options.elf_source_drop = 0.3;
+  tiny_flow_open(&tiny, &flow_elf);
+  for (int i = 0; i < SIZE; i++) alone[i] = 0.5f * tiny.embeddings[i];
+  tiny.batch.sources = sources;
+  tiny.batch.alone = alone;
+  gradient_check(&(struct gradient_case){.build = build_loss,
+                                         .context = &tiny,
+                                         .params = &tiny.params,
+                                         .step = 1e-4,
+                                         .measures_most = true});
+  tiny_flow_close(&tiny);
+}
+
 /* The objective of denoised rows that all have a draft, both its constants taken at the first
  * point. */
 struct fixed {
@@ -200,6 +220,7 @@ int main(void) {
                                      cmocka_unit_test(decode_only),
                                      cmocka_unit_test(smoothing_and_z_loss),
                                      cmocka_unit_test(velocity_and_noise),
+                                     cmocka_unit_test(pairs),
                                      cmocka_unit_test(guidance_is_the_published_target),
                                      cmocka_unit_test(guidance_one_is_the_plain_target)};
   return cmocka_run_group_tests(tests, NULL, NULL);

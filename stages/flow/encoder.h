@@ -1,6 +1,6 @@
 /* A frozen text encoder, ready to run: T5 with the weights of a folder, or with random ones. */
-#ifndef STAGES_EMBED_ENCODER_H
-#define STAGES_EMBED_ENCODER_H
+#ifndef STAGES_FLOW_ENCODER_H
+#define STAGES_FLOW_ENCODER_H
 
 #include <stdint.h>
 
@@ -19,14 +19,12 @@ struct encoder {
   struct params params;
   struct arena declarations, weights; /* owned */
   struct workspace workspace;
-  int64_t positions;         /* of a row */
   char hash[HASH_HEX_BYTES]; /* of shape and weights */
 };
 
 struct encoder_request {
   const struct options *options; /* of the embed node */
   int64_t vocabulary;            /* of the tokenizer */
-  int64_t positions;             /* of a row */
 };
 
 /* Makes the encoder that the options describe. Local. MISMATCH when weights and shape do not fit or
@@ -37,9 +35,8 @@ enum status encoder_open(struct encoder *encoder, const struct encoder_request *
 /* Accepts a zeroed encoder. Local. */
 void encoder_close(struct encoder *encoder);
 
-/* out[count * positions, width] = final hidden states of rows tokens[count, positions], of which
- * lengths[count] are valid. A row does not depend on the other rows. Local. */
-enum status encoder_run(struct encoder *encoder, float *out, const int32_t *tokens,
-                        const int32_t *lengths, int64_t count);
+/* out[batch * positions, width] = final hidden states of the rows. A row does not depend on the
+ * other rows. Local. */
+enum status encoder_run(struct encoder *encoder, float *out, const struct t5_input *rows);
 
 #endif

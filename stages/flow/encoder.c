@@ -1,4 +1,4 @@
-#include "stages/embed/encoder.h"
+#include "stages/flow/encoder.h"
 
 #include <stdio.h>
 
@@ -85,7 +85,7 @@ static enum status open_all(struct encoder *encoder, const struct encoder_reques
 }
 
 enum status encoder_open(struct encoder *encoder, const struct encoder_request *request) {
-  *encoder = (struct encoder){.positions = request->positions};
+  *encoder = (struct encoder){0};
   const enum status status = open_all(encoder, request);
   if (status == STATUS_OK) return STATUS_OK;
   encoder_close(encoder);
@@ -101,24 +101,18 @@ void encoder_close(struct encoder *encoder) {
 
 struct run {
   const struct encoder *encoder;
-  struct t5_input input;
+  const struct t5_input *rows;
   float *out;
 };
 
 static enum status use_tape(void *context, struct tape *tape) {
   const struct run *run = context;
   tape->recording = tape->training = false;
-  tape_output(tape, run->out, t5_encoder_forward(tape, &run->encoder->net, &run->input));
+  tape_output(tape, run->out, t5_encoder_forward(tape, &run->encoder->net, run->rows));
   return tape->status;
 }
 
-enum status encoder_run(struct encoder *encoder, float *out, const int32_t *tokens,
-                        const int32_t *lengths, int64_t count) {
-  struct run run = {.encoder = encoder,
-                    .input = {.batch = count,
-                              .positions = encoder->positions,
-                              .tokens = tokens,
-                              .lengths = lengths},
-                    .out = out};
+enum status encoder_run(struct encoder *encoder, float *out, const struct t5_input *rows) {
+  struct run run = {.encoder = encoder, .rows = rows, .out = out};
   return workspace_run(&encoder->workspace, use_tape, &run);
 }

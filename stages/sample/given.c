@@ -1,0 +1,170 @@
+#include "stages/sample/given.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "pipeline/artefact/manifest.h"
+#include "pipeline/base/bf16.h"
+
+static enum status check_encoder(const struct given *given, const struct manifest *manifest,
+                                 const char *folder) {
+  const char *hash;
+  TRY(scalars_get_text(&manifest->facts, "encoder_hash", &hash));
+  CHECK(strcmp(hash, given->encoder.hash) == 0, STATUS_MISMATCH,
+        "'%s' was made by encoder %s, but its options now give %s; run the embed node again, or "
+        "sample with its precision",
+        folder, hash, given->encoder.hash);
+  return STATUS_OK;
+}
+
+static enum status read_scale(struct given *given, const char *folder) {
+  struct manifest manifest = {0};
+  TRY(manifest_read(&manifest, folder));
+  enum status status = scalars_get_real(&manifest.facts, "scale", &given->scale);
+  if (status == STATUS_OK) status = check_encoder(given, &manifest, folder);
+  manifest_free(&manifest);
+  return status;
+}
+
+/* The encoder of the embed node that the model was trained on. */
+static enum status open_encoder(struct given *given, const struct stage *stage,
+                                const struct flow *flow) {
+  char folder[STAGE_PATH_BYTES];
+  const struct recipe_node *generator, *embed;
+  TRY(recipe_upstream(&generator, stage->recipe, stage->node, IN_PRETRAIN | IN_DISTILL));
+  TRY(recipe_upstream(&embed, stage->recipe, generator, IN_EMBED));
+  CHECK(embed, STATUS_MISMATCH, "node '%s': no embed node is upstream of '%s'", stage->node->name,
+        generator->name);
+  TRY(encoder_open(&given->encoder, &(struct encoder_request){.options = &embed->options,
+                                                              .vocabulary = flow->vocab->size}));
+  TRY(stage_folder(folder, stage, embed));
+  return read_scale(given, folder);
+}
+
+static enum status take_buffers(struct given *given, const struct flow *flow) {
+  const size_t most = (size_t)given->rows.most, n = most * (size_t)flow->positions;
+  given->before = calloc(most, sizeof *given->before);
+  given->after = calloc(most, sizeof *given->after);
+  given->beginning = calloc(most * (size_t)given->prefix + 1, sizeof *given->beginning);
+  CHECK(given->before && given->after && given->beginning, STATUS_ENVIRONMENT,
+        "out of memory: what is given to %zu texts", most);
+  if (!flow->kind->needs_embeddings) return STATUS_OK;
+  given->latents = calloc(n * (size_t)flow->embedding_width, sizeof *given->latents);
+  given->ranges = calloc(n, sizeof *given->ranges);
+  CHECK(given->latents && given->ranges, STATUS_ENVIRONMENT,
+        "out of memory: latents of %zu tokens that are given", n);
+  return STATUS_OK;
+}
+
+static enum status open_rows(struct given *given, const struct stage *stage,
+                             const struct flow *flow, int64_t most) {
+  char folder[STAGE_PATH_BYTES];
+  TRY(stage_input(folder, NULL, stage, IN_TOKENIZE));
+  return token_rows_open(&given->rows, &(struct token_rows_request){
+                                           .folder = folder,
+                                           .side = options_choice(stage->options, OPTION_side),
+                                           .vocabulary = flow->vocab->size,
+                                           .pad = flow->pad,
+                                           .end = flow->eos,
+                                           .positions = flow->positions,
+                                           .most = most});
+}
+
+static enum status check(const struct given *given, const struct stage *stage,
+                         const struct flow *flow) {
+  const int64_t all = given->prefix + given->suffix;
+  CHECK(!given->rows.pairs || flow->kind->needs_embeddings, STATUS_MISMATCH,
+        "node '%s': the rows are pairs, which a model of method %s does not read; sample an elf",
+        stage->node->name, flow->kind->name);
+  CHECK(!given->rows.pairs || all == 0, STATUS_MISMATCH,
+        "node '%s': the rows are pairs, whose sources are given; leave out prefix and suffix",
+        stage->node->name);
+  CHECK(all < flow->positions, STATUS_MISMATCH,
+        "node '%s': prefix (%lld) and suffix (%lld) leave nothing of %lld tokens to draw",
+        stage->node->name, (long long)given->prefix, (long long)given->suffix,
+        (long long)flow->positions);
+  return STATUS_OK;
+}
+
+enum status given_open(struct given *given, const struct stage *stage, const struct flow *flow,
+                       int64_t most) {
+  *given = (struct given){.prefix = stage->options->prefix, .suffix = stage->options->suffix};
+  if (!flow->kind->needs_embeddings && given->prefix == 0) return STATUS_OK;
+  TRY(open_rows(given, stage, flow, most));
+  TRY(check(given, stage, flow));
+  given->any = given->rows.pairs || given->prefix + given->suffix > 0;
+  if (!given->any) return STATUS_OK;
+  TRY(take_buffers(given, flow));
+  return flow->kind->needs_embeddings ? open_encoder(given, stage, flow) : STATUS_OK;
+}
+
+void given_close(struct given *given) {
+  token_rows_close(&given->rows);
+  encoder_close(&given->encoder);
+  free(given->before);
+  free(given->after);
+  free(given->beginning);
+  free(given->latents);
+  free(given->ranges);
+  *given = (struct given){0};
+}
+
+/* Where text i is given; all of it sees that and nothing else. */
+static enum status place(struct given *given, int64_t i, int64_t row) {
+  const struct token_rows *rows = &given->rows;
+  const int64_t T = rows->positions;
+  given->before[i] = rows->pairs ? rows->sources[i] : (int32_t)given->prefix;
+  given->after[i] = (int32_t)given->suffix;
+  CHECK(rows->pairs ||
+            (rows->lengths[i] >= given->prefix && (given->suffix == 0 || rows->lengths[i] == T)),
+        STATUS_MISMATCH,
+        "'%s', side %s, row %lld has %d of %lld tokens, too few for a prefix of %lld and a suffix "
+        "of %lld",
+        rows->store.folder, rows->side, (long long)row, rows->lengths[i], (long long)T,
+        (long long)given->prefix, (long long)given->suffix);
+  for (int64_t t = 0; given->ranges && t < T; t++)
+    given->ranges[i * T + t] =
+        (struct attention_range){.first_end = given->before[i],
+                                 .second_begin = (int32_t)(T - given->after[i]),
+                                 .second_end = (int32_t)T};
+  memcpy(given->beginning + i * given->prefix, rows->tokens + i * T,
+         (size_t)given->prefix * sizeof *given->beginning);
+  return STATUS_OK;
+}
+
+/* As the embed stage leaves them. */
+static enum status encode(struct given *given, int64_t count) {
+  const struct token_rows *rows = &given->rows;
+  const float factor = (float)(1 / given->scale);
+  const int64_t size = count * rows->positions * given->encoder.net.config.width;
+  TRY(encoder_run(&given->encoder, given->latents,
+                  &(struct t5_input){.batch = count,
+                                     .positions = rows->positions,
+                                     .tokens = rows->tokens,
+                                     .ranges = given->ranges}));
+  for (int64_t c = 0; c < size; c++)
+    given->latents[c] = bf16_to_float(bf16_from_float(factor * given->latents[c]));
+  return STATUS_OK;
+}
+
+enum status given_read(struct given *given, int64_t first, int64_t count) {
+  if (!given->any) return STATUS_OK;
+  TRY(token_rows_read(&given->rows, first, count));
+  for (int64_t i = 0; i < count; i++) TRY(place(given, i, first + i));
+  given->shown = (struct flow_given){.latents = given->latents,
+                                     .tokens = given->rows.tokens,
+                                     .before = given->before,
+                                     .after = given->after,
+                                     .source = given->rows.pairs};
+  return given->latents ? encode(given, count) : STATUS_OK;
+}
+
+void given_show(const struct given *given, struct flow_request *request) {
+  if (!given->any) return;
+  if (given->latents) {
+    request->given = &given->shown;
+    return;
+  }
+  request->prefix = given->beginning;
+  request->prefix_length = given->prefix;
+}
