@@ -92,7 +92,7 @@ enum status comm_split(struct comm *comm, struct comm *parent, int color) {
 }
 
 enum status comm_split_node(struct comm *comm, struct comm *parent) {
-  const double started = comm_enter(parent, "split node", 0);
+  const double started = comm_enter(parent, "split_node", 0);
   MPI_Comm handle;
   MPI_TRY("MPI_Comm_split_type", MPI_Comm_split_type(parent->handle, MPI_COMM_TYPE_SHARED,
                                                      parent->rank, MPI_INFO_NULL, &handle));

@@ -40,9 +40,10 @@ struct comm {
   int rank, size;
   int64_t block_bytes;
   bool yields;          /* as asked for in comm_init */
+  int64_t tree_sums;    /* started by comm_tree_start so far: tells their messages apart */
   struct arena scratch; /* owned; two blocks */
   struct comm_traffic traffic;
-  struct window *window; /* owned; memory shared inside nodes (window.h), or NULL */
+  struct window *window; /* owned; sums that go on while ranks compute (window.h), or NULL */
 };
 
 struct comm_options {
@@ -167,5 +168,37 @@ enum status comm_test(struct comm *comm, struct comm_request *request, bool *don
 
 /* Waits for the end. Accepts a zeroed or ended request. Collective. */
 enum status comm_wait(struct comm *comm, struct comm_request *request);
+
+/* Starts comm_broadcast and returns; `data` belongs to the request until comm_wait. At most
+ * COMM_REQUEST_PARTS messages. Collective. */
+enum status comm_broadcast_start(struct comm *comm, struct comm_request *request, void *data,
+                                 int64_t bytes, int root);
+
+/* A small array on its way through the tree over ranks. */
+struct comm_tree_request {
+  char *values; /* borrowed */
+  void *scratch;
+  int64_t count;
+  enum dtype dtype;
+  int tag;
+  int step;  /* exchanges done: first halves are added, then they come back */
+  bool ends; /* nothing is left to do */
+  MPI_Request parts[2];
+  struct comm_request whole; /* where the number of ranks is not a power of two */
+};
+
+/* Bytes of `scratch` for comm_tree_start. Local. */
+int64_t comm_tree_scratch(const struct comm *comm, int64_t count, enum dtype dtype);
+
+/* Starts a sum over ranks of at most INT_MAX bytes and returns; `values` and `scratch` belong to
+ * the request until comm_tree_test says done. The order, and so the bits, are those of
+ * comm_tree_sum; over other counts than powers of two MPI picks the order. Any number may be on
+ * their way at once; ranks start them in the same order, but need not test them in one. It goes on
+ * only while ranks test. Collective. */
+enum status comm_tree_start(struct comm *comm, struct comm_tree_request *request, void *values,
+                            int64_t count, enum dtype dtype, void *scratch);
+
+/* Whether the sum is complete; helps it on without waiting. Local. */
+enum status comm_tree_test(struct comm *comm, struct comm_tree_request *request, bool *done);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include "sharding/comm.h"
 
-enum { COMM_TAG = 1 };
+enum { COMM_TAG = 1, COMM_TREE_TAG = 2, COMM_TREE_TAGS = 16384 };
 
 /* Raises INTERNAL with MPI's own text for an error code of the call named `name`. Local. */
 enum status comm_fail(int code, const char *name, const char *file, int line);

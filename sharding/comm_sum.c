@@ -91,6 +91,19 @@ enum status comm_allreduce_start(struct comm *comm, struct comm_request *request
   return STATUS_OK;
 }
 
+enum status comm_broadcast_start(struct comm *comm, struct comm_request *request, void *data,
+                                 int64_t bytes, int root) {
+  const int64_t size = part_size(comm, bytes, 1);
+  const double started = comm_enter(comm, "broadcast_start", bytes);
+  request->count = 0;
+  for (int64_t i = 0; comm->size > 1 && i < bytes; i += size)
+    MPI_TRY("MPI_Ibcast",
+            MPI_Ibcast((char *)data + i, comm_int(comm, bytes - i < size ? bytes - i : size),
+                       MPI_BYTE, root, comm->handle, &request->parts[request->count++]));
+  comm_leave(comm, started);
+  return STATUS_OK;
+}
+
 enum status comm_test(struct comm *comm, struct comm_request *request, bool *done) {
   int flag = 1;
   const double started = MPI_Wtime();

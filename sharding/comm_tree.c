@@ -76,9 +76,9 @@ enum status comm_tree_sum(struct comm *comm, void *values, int64_t count, enum d
   TRY(check(comm, dtype));
   if (comm->size == 1) return STATUS_OK;
   const struct array array = {values, (int64_t)dtype_bytes(dtype), dtype};
+  if (comm->window && comm->window->shared) return window_sum(comm->window, values, count, dtype);
   const double started = comm_enter(comm, "tree_sum", count * array.element_bytes);
-  TRY(comm->window ? window_sum(comm->window, values, count, dtype)
-                   : sum_by_messages(comm, &array, count));
+  TRY(sum_by_messages(comm, &array, count));
   comm_leave(comm, started);
   return STATUS_OK;
 }

@@ -100,6 +100,9 @@ void gradients_give(struct gradients *gradients, int64_t tensor, int64_t member,
 /* Ends the micro step: gradients_done for every tensor and member not reported yet. */
 enum status gradients_end(struct gradients *gradients);
 
+/* Helps on the exchanges that were started. Local. */
+enum status gradients_poll(struct gradients *gradients);
+
 /* Waits for all exchanges. Afterwards gradients_sum is valid. Collective over world. */
 enum status gradients_finish(struct gradients *gradients);
 

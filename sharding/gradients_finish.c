@@ -15,11 +15,6 @@ static void join_stacks(const struct gradients *gradients, const struct gradient
                  split_count(range), gradients->dtype);
 }
 
-/* Whether sums can go on during backward without waiting for other ranks. */
-static bool overlaps(const struct gradients_kind *kind) {
-  return kind->axis->window && window_is_local(kind->axis->window);
-}
-
 static enum status start(const struct gradients *gradients, struct gradients_kind *kind) {
   const struct split range = kind->ready;
   kind->ready = (struct split){0, 0};
@@ -36,7 +31,7 @@ enum status gradients_ready(struct gradients *gradients, int64_t tensor) {
   struct gradients_kind *kind = gradients_kind_of(gradients, slot);
   const struct split range = {slot->offset, slot->offset + gradients_padded(slot->count)};
   join_stacks(gradients, kind, range);
-  if (!overlaps(kind)) return STATUS_OK;
+  if (!kind->axis->window) return STATUS_OK; /* alone */
   if (range.end == kind->ready.begin && split_count(kind->ready) > 0) {
     kind->ready.begin = range.begin;
   } else {
@@ -48,13 +43,15 @@ enum status gradients_ready(struct gradients *gradients, int64_t tensor) {
 }
 
 static enum status finish_kind(const struct gradients *gradients, struct gradients_kind *kind) {
-  if (overlaps(kind)) {
-    if (split_count(kind->ready) > 0) TRY(start(gradients, kind));
-    return window_finish(kind->axis->window);
-  }
-  if (split_power_of_two(kind->axis->size)) /* the fastest as well */
-    return comm_tree_sum(kind->axis, kind->levels, kind->total, gradients->dtype);
-  return comm_allreduce(kind->axis, kind->levels, kind->total, gradients->dtype, COMM_SUM);
+  if (!kind->axis->window) return STATUS_OK;
+  if (split_count(kind->ready) > 0) TRY(start(gradients, kind));
+  return window_finish(kind->axis->window);
+}
+
+enum status gradients_poll(struct gradients *gradients) {
+  for (int i = 0; i < GRADIENTS_KINDS; i++)
+    if (gradients->kinds[i].axis->window) TRY(window_poll(gradients->kinds[i].axis->window));
+  return STATUS_OK;
 }
 
 enum status gradients_finish(struct gradients *gradients) {

@@ -45,12 +45,6 @@ static enum status narrow(float **piece, struct gradients *gradients, int64_t co
   return STATUS_OK;
 }
 
-static enum status sum_now(struct gradients *gradients, struct comm *axis, void *values,
-                           int64_t count) {
-  if (split_power_of_two(axis->size)) return comm_tree_sum(axis, values, count, gradients->dtype);
-  return comm_allreduce(axis, values, count, gradients->dtype, COMM_SUM);
-}
-
 static enum status wait_for_all(struct gradients *gradients, struct window *window) {
   TRY(window_finish(window));
   give_back(gradients, window);
@@ -75,18 +69,13 @@ static enum status queue(struct gradients *gradients, struct window *window, voi
 
 enum status gradients_pass(struct gradients *gradients, int64_t tensor, float *piece) {
   const struct gradients_slot *slot = &gradients->slots[tensor];
-  struct comm *axis = gradients->kinds[slot->kind].axis;
+  const struct comm *axis = gradients->kinds[slot->kind].axis;
   if (piece) TRY(narrow(&piece, gradients, slot->count));
   void *values = piece ? piece : gradients_sum(gradients, tensor).values;
-  if (axis->window && window_is_local(axis->window))
-    return queue(gradients, axis->window, values, piece, slot->count);
-  TRY(sum_now(gradients, axis, values, slot->count));
-  pieces_return(&gradients->working, piece);
-  return STATUS_OK;
+  return queue(gradients, axis->window, values, piece, slot->count);
 }
 
 enum status gradients_pass_finish(struct gradients *gradients) {
   struct comm *axis = gradients->kinds[GRADIENTS_REPLICATED].axis;
-  if (!axis->window || !window_is_local(axis->window)) return STATUS_OK;
   return wait_for_all(gradients, axis->window);
 }

@@ -53,8 +53,12 @@ enum status grid_init(struct grid *grid, struct comm *world, const struct grid_o
   grid->canonical = o.canonical;
   TRY(comm_split(&grid->group, world, world->rank / (int)o.group_size));
   TRY(comm_split(&grid->across, world, world->rank % (int)o.group_size));
-  TRY(window_open(world, 0));
-  return window_open(&grid->across, 0);
+  TRY(window_open(world, o.ranks_per_node));
+  return window_open(&grid->across, o.ranks_per_node);
+}
+
+double grid_exposed_seconds(const struct grid *grid) {
+  return grid->world->traffic.seconds + grid->group.traffic.seconds + grid->across.traffic.seconds;
 }
 
 void grid_free(struct grid *grid) {

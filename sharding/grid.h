@@ -32,7 +32,12 @@ struct grid_options {
   int64_t micro_shards; /* 0 = one a rank */
   int64_t slices;       /* canonical slices of the vocabulary; 0 = not checked */
   bool canonical;
+  int ranks_per_node; /* 0, or pretends smaller nodes than there are (window.h) */
 };
+
+/* Seconds that this rank has spent in exchanges, or waiting for them, since the start: what other
+ * work did not hide. Local. */
+double grid_exposed_seconds(const struct grid *grid);
 
 /* Lays the world out and opens windows (window.h) for the sums of gradients. Collective over world.
  * MISMATCH, listing what is admissible, when group_size does not divide the number of ranks, the

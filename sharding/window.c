@@ -17,7 +17,8 @@ static enum status is_regular(bool *regular, struct comm *comm, const struct com
   int64_t worst[3] = {node->size, -node->size, !aligned || !has_space(node)};
   TRY(comm_allreduce(comm, worst, 3, DTYPE_I64, COMM_MAX));
   *regular = worst[0] == -worst[1] && worst[2] == 0 && node->size >= 2 &&
-             node->size <= WINDOW_RANKS_MAX && split_power_of_two(node->size);
+             node->size <= WINDOW_RANKS_MAX && split_power_of_two(node->size) &&
+             split_power_of_two(comm->size);
   return STATUS_OK;
 }
 
@@ -39,6 +40,12 @@ static struct window_share *aligned(void *memory) {
   return (struct window_share *)(((uintptr_t)memory + step - 1) / step * step);
 }
 
+static void clear_counters(struct window_share *share) {
+  atomic_store(&share->filled, 0);
+  atomic_store(&share->summed, 0);
+  atomic_store(&share->copied, 0);
+}
+
 static enum status share_memory(struct window *window) {
   const MPI_Aint wanted = (MPI_Aint)(sizeof(struct window_share) + _Alignof(struct window_share));
   void *memory = NULL;
@@ -52,41 +59,66 @@ static enum status share_memory(struct window *window) {
             MPI_Win_shared_query(window->handle, r, &bytes, &unit, (void *)&memory));
     window->shares[r] = aligned(memory);
   }
-  struct window_share *share = window->shares[window->node.rank];
-  atomic_store(&share->filled, 0);
-  atomic_store(&share->summed, 0);
-  atomic_store(&share->copied, 0);
+  clear_counters(window->shares[window->node.rank]);
   return comm_barrier(&window->node);
 }
 
-static enum status open_regular(struct comm *comm, struct comm *node) {
+/* What the parts of a node's pieces need on their way between nodes. */
+static int64_t scratch_bytes(const struct window *window) {
+  const int64_t narrow = comm_tree_scratch(&window->peers, WINDOW_SLOT_BYTES / 2, DTYPE_BF16);
+  const int64_t wide = comm_tree_scratch(&window->peers, WINDOW_SLOT_BYTES / 4, DTYPE_F32);
+  return (narrow > wide ? narrow : wide) + ARENA_ALIGNMENT;
+}
+
+static enum status take(struct window **window, const struct window *described, bool shared) {
   struct arena memory;
-  TRY(arena_init(&memory, "window", sizeof(struct window)));
-  struct window *window = arena_take_zeroed(&memory, sizeof *window);
-  window->memory = memory;
-  window->node = *node;
-  window->yields = comm->yields;
+  const size_t scratch = (size_t)described->scratch_bytes * WINDOW_SLOTS;
+  const size_t own = shared ? 0 : sizeof(struct window_share);
+  TRY(arena_init(&memory, "window", sizeof **window + scratch + own + 3 * ARENA_ALIGNMENT));
+  *window = arena_take(&memory, sizeof **window);
+  **window = *described;
+  (*window)->scratch = arena_take(&memory, scratch);
+  if (!shared) (*window)->shares[0] = arena_take(&memory, own);
+  (*window)->memory = memory;
+  return STATUS_OK;
+}
+
+/* `node` is taken over. */
+static enum status open_over(struct comm *comm, struct comm *node, bool shared) {
+  struct window described = {
+      .node = *node, .owner = comm, .yields = comm->yields, .shared = shared};
   *node = (struct comm){0};
-  TRY(comm_split(&window->peers, comm, window->node.rank));
-  TRY(share_memory(window));
-  comm->window = window;
+  enum status status = comm_split(&described.peers, comm, described.node.rank);
+  described.scratch_bytes = scratch_bytes(&described);
+  if (status == STATUS_OK) status = take(&comm->window, &described, shared);
+  if (status != STATUS_OK) {
+    comm_free(&described.peers);
+    comm_free(&described.node);
+    return status;
+  }
+  if (shared) return share_memory(comm->window);
+  clear_counters(comm->window->shares[0]);
   return STATUS_OK;
 }
 
 enum status window_open(struct comm *comm, int ranks_per_node) {
   struct comm node = {0};
   bool regular = false;
-  if (comm->window || !split_power_of_two(comm->size)) return STATUS_OK;
+  if (comm->window || comm->size == 1) return STATUS_OK;
   TRY(open_node(&node, comm, ranks_per_node));
   enum status status = is_regular(&regular, comm, &node);
-  if (status == STATUS_OK && regular) status = open_regular(comm, &node);
+  if (status == STATUS_OK && !regular) {
+    comm_free(&node);
+    status = comm_split(&node, comm, comm->rank);
+  }
+  if (status == STATUS_OK) status = open_over(comm, &node, regular);
   comm_free(&node);
   return status;
 }
 
 void window_close(struct window *window) {
   if (!window) return;
-  if (window->shares[0]) MPI_Win_free(&window->handle);
+  if (window->shared && window->shares[0]) MPI_Win_free(&window->handle);
   comm_free(&window->peers);
   comm_free(&window->node);
   struct arena memory = window->memory;

@@ -85,17 +85,25 @@ static void sum_tile(const struct piece *piece, int64_t first, int64_t count) {
   memcpy(own, levels[0], bytes);
 }
 
-/* Adds this rank's part up and puts the sum where the others read it. */
+/* Adds this rank's part up over the node, and starts the sum over nodes. */
 static enum status sum_part(const struct piece *piece) {
+  struct window *window = piece->window;
+  const struct split part = part_of(piece, window->node.rank);
+  const int64_t tile = TILE_BYTES / piece->element_bytes;
+  for (int64_t i = part.begin; window->node.size > 1 && i < part.end; i += tile)
+    sum_tile(piece, i, part.end - i < tile ? part.end - i : tile);
+  return comm_tree_start(&window->peers, &window->passing[piece->slot],
+                         piece->values + part.begin * piece->element_bytes, split_count(part),
+                         piece->dtype, window->scratch + piece->slot * window->scratch_bytes);
+}
+
+/* Puts this rank's part where the others of the node read it. */
+static void publish(const struct piece *piece) {
   const int rank = piece->window->node.rank;
   const struct split part = part_of(piece, rank);
-  const int64_t tile = TILE_BYTES / piece->element_bytes;
-  for (int64_t i = part.begin; i < part.end; i += tile)
-    sum_tile(piece, i, part.end - i < tile ? part.end - i : tile);
-  char *own = piece->values + part.begin * piece->element_bytes;
-  TRY(comm_tree_sum(&piece->window->peers, own, split_count(part), piece->dtype));
-  memcpy(slot_of(piece, rank, part.begin), own, bytes_of(piece, part));
-  return STATUS_OK;
+  if (piece->window->node.size > 1)
+    memcpy(slot_of(piece, rank, part.begin), piece->values + part.begin * piece->element_bytes,
+           bytes_of(piece, part));
 }
 
 static void copy_out(const struct piece *piece) {
@@ -107,7 +115,7 @@ static void copy_out(const struct piece *piece) {
   }
 }
 
-enum step { STEP_FILL, STEP_SUM, STEP_COPY };
+enum step { STEP_FILL, STEP_SUM, STEP_COPY }; /* what ranks of a node tell one another */
 
 static _Atomic int64_t *counter_of(struct window_share *share, enum step step) {
   if (step == STEP_FILL) return &share->filled;
@@ -144,7 +152,22 @@ static enum status try_sum(struct window *window, bool *progress) {
   if (!all_beyond(window, STEP_FILL, window->sum.pieces)) return STATUS_OK;
   TRY(sum_part(&piece));
   advance(&window->sum, &piece);
-  tell(window, STEP_SUM, window->sum.pieces);
+  *progress = true;
+  return STATUS_OK;
+}
+
+/* Helps on all parts that are between nodes; the oldest ends first. */
+static enum status try_pass(struct window *window, bool *progress) {
+  struct piece piece;
+  bool done = true;
+  for (int64_t i = window->pass.pieces + 1; i < window->sum.pieces; i++)
+    TRY(comm_tree_test(&window->peers, &window->passing[i % WINDOW_SLOTS], &done));
+  if (window->pass.pieces == window->sum.pieces) return STATUS_OK;
+  TRY(comm_tree_test(&window->peers, &window->passing[window->pass.pieces % WINDOW_SLOTS], &done));
+  if (!done || !piece_at(&piece, window, &window->pass)) return STATUS_OK;
+  publish(&piece);
+  advance(&window->pass, &piece);
+  tell(window, STEP_SUM, window->pass.pieces);
   *progress = true;
   return STATUS_OK;
 }
@@ -161,6 +184,7 @@ static bool try_copy(struct window *window) {
 
 static enum status poll_once(struct window *window, bool *progress) {
   *progress = try_copy(window);
+  TRY(try_pass(window, progress));
   TRY(try_sum(window, progress));
   if (try_fill(window)) *progress = true;
   return STATUS_OK;
@@ -171,28 +195,30 @@ enum status window_poll(struct window *window) {
   return STATUS_OK;
 }
 
-/* Until at most `left` arrays are queued. */
-static enum status drain(struct window *window, int64_t left) {
+/* Until at most `left` arrays are queued. `name` is what the traffic of the communicator shows. */
+static enum status drain(struct window *window, int64_t left, const char *name, int64_t bytes) {
   int64_t idle = 0;
+  const double started = comm_enter(window->owner, name, bytes);
   while (window->queued - window->copy.range > left) {
     bool progress = false;
     TRY(poll_once(window, &progress));
     idle = progress ? 0 : idle + 1;
     if (idle > (window->yields ? 0 : SPINS)) sched_yield();
   }
+  comm_leave(window->owner, started);
   return STATUS_OK;
 }
 
 enum status window_start(struct window *window, void *values, int64_t count, enum dtype dtype) {
   if (count == 0) return STATUS_OK;
-  TRY(drain(window, WINDOW_RANGES - 1));
+  TRY(drain(window, WINDOW_RANGES - 1, "sum_start", count * (int64_t)dtype_bytes(dtype)));
   window->ranges[window->queued % WINDOW_RANGES] = (struct window_range){values, count, dtype};
   window->queued++;
   return STATUS_OK;
 }
 
 enum status window_finish(struct window *window) {
-  return drain(window, 0);
+  return drain(window, 0, "sum_wait", 0);
 }
 
 enum status window_sum(struct window *window, void *values, int64_t count, enum dtype dtype) {

@@ -158,11 +158,10 @@ static void compare(struct parallel_test *test, struct toy *toy, bool owners) {
   }
 }
 
-/* Runs two steps (buffers are used again) on every admissible group size. */
-static void run(struct parallel_test *test, int64_t micro_shards, bool canonical, bool owners,
-                enum dtype dtype) {
+static void run_on_nodes(struct parallel_test *test, int64_t micro_shards, bool canonical,
+                         bool owners, enum dtype dtype, int ranks_per_node) {
   for (int64_t group = 1; group <= test->world->size; group++) {
-    const struct grid_options options = {group, micro_shards, SLICES, canonical};
+    const struct grid_options options = {group, micro_shards, SLICES, canonical, ranks_per_node};
     if (grid_check(test->world->size, &options) != STATUS_OK) continue;
     struct toy toy = {.dtype = dtype};
     open_toy(test, &toy, &options, owners);
@@ -172,6 +171,13 @@ static void run(struct parallel_test *test, int64_t micro_shards, bool canonical
     }
     close_toy(&toy);
   }
+}
+
+/* On one node, on nodes of one rank and on nodes of two. */
+static void run(struct parallel_test *test, int64_t micro_shards, bool canonical, bool owners,
+                enum dtype dtype) {
+  for (int ranks = 0; ranks <= 2; ranks++)
+    run_on_nodes(test, micro_shards, canonical, owners, dtype, ranks);
 }
 
 static void canonical_sums(struct parallel_test *test) {
@@ -209,7 +215,7 @@ static void norm_has_the_same_bits(struct parallel_test *test) {
   double first = 0;
   for (int64_t group = 1; group <= test->world->size; group++)
     for (int owners = 0; owners < 2; owners++) {
-      const struct grid_options options = {group, 8, SLICES, true};
+      const struct grid_options options = {group, 8, SLICES, true, owners};
       if (grid_check(test->world->size, &options) != STATUS_OK) continue;
       struct toy toy = {.dtype = DTYPE_F32};
       double norm = 0, squares[TENSORS] = {0};
@@ -229,7 +235,7 @@ static void norm_shows_bad_numbers(struct parallel_test *test) {
   struct toy toy = {.dtype = DTYPE_F32};
   double norm = 0;
   float *place;
-  const struct grid_options options = {1, test->world->size, 0, false};
+  const struct grid_options options = {1, test->world->size, 0, false, 0};
   open_toy(test, &toy, &options, true);
   gradients_begin(toy.gradients, 0);
   parallel_ok(test, gradients_at(&place, toy.gradients, 1, 0));
@@ -268,9 +274,10 @@ static void ranks_ahead_may_wait_elsewhere(struct parallel_test *test) {
   static struct gradients_tensor tensors[SMALL];
   static struct zero_tensor costs[SMALL];
   const int size = test->world->size;
-  for (int owners = 0; owners < 2 && split_power_of_two(size); owners++) {
+  for (int i = 0; i < 4; i++) {
+    const bool owners = i % 2;
     struct toy toy = {.dtype = DTYPE_F32};
-    const struct grid_options options = {size, size, 0, true};
+    const struct grid_options options = {size, size, 0, split_power_of_two(size), i / 2};
     parallel_ok(test, grid_init(&toy.grid, test->world, &options));
     for (int i = 0; i < SMALL; i++) tensors[i] = (struct gradients_tensor){.count = SMALL_COUNT};
     for (int i = 0; i < SMALL; i++) costs[i] = (struct zero_tensor){.cost = 1};
