@@ -5,6 +5,7 @@
 enum {
   VECTOR_BYTES = 4, /* of an element of vectors, whatever the others are */
   LOW_BYTES = 2,
+  FETCHED_LAYERS = 2, /* in use, and on its way */
   AVERAGE_BYTES = 4,
   SLAB_BYTES = 16 << 20, /* of working gradients */
   GRAM_ROWS = 128,
@@ -69,9 +70,25 @@ static int64_t frozen(const struct training_layout *layout) {
   return layout->node->kind == KIND_DISTILL ? layout->size.largest : 0;
 }
 
+static bool fetches(const struct training_layout *layout) {
+  return layout->node->options.zero == ZERO_3 && layout->ranks > 1;
+}
+
+/* Elements of the matrices of layers that a rank does not keep. */
+static int64_t elsewhere(const struct training_layout *layout) {
+  const int64_t matrices = layout->size.parts[NETWORK_LAYERS].matrices;
+  return fetches(layout) ? matrices - matrices / layout->ranks : 0;
+}
+
+static int64_t fetched_bytes(const struct training_layout *layout) {
+  const int64_t e = layout->narrow ? 2 : 4;
+  return fetches(layout) ? FETCHED_LAYERS * e * layout->size.layer.matrices : 0;
+}
+
 static int64_t weight_bytes(const struct training_layout *layout, const struct held *held) {
   const int64_t e = layout->narrow ? 2 : 4;
-  const int64_t one = e * (held->sliced / layout->group + held->replicated) +
+  const int64_t replicated = held->replicated - elsewhere(layout);
+  const int64_t one = e * (held->sliced / layout->group + replicated) +
                       VECTOR_BYTES * (held->sliced_vectors / layout->group + held->vectors);
   const bool two = layout->node->kind == KIND_DISTILL;
   return one * (two ? 2 : 1) + e * held->derived;
@@ -170,6 +187,7 @@ struct memory_plan memory_plan_of(const struct training_layout *layout) {
   const struct held held = held_of(layout);
   const struct activation_plan activations = activation_plan_of(layout);
   plan.bytes[MEMORY_weights] = weight_bytes(layout, &held);
+  plan.bytes[MEMORY_fetched] = fetched_bytes(layout);
   add_state(&plan, layout, &held);
   plan.bytes[MEMORY_gradients] = gradient_bytes(layout, &held);
   plan.bytes[MEMORY_working] = working_bytes(layout, &held);

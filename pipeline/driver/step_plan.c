@@ -35,6 +35,16 @@ static double table_elements(const struct training_layout *layout) {
   return (double)network_count_all(&layout->size.parts[NETWORK_TABLES]);
 }
 
+/* New weights go to all ranks once; fetched ones for both passes of every micro step. */
+static double weight_bytes(const struct training_layout *layout, double all) {
+  const double e = layout->narrow ? 2 : 4, ranks = (double)layout->ranks;
+  const double fetched = layout->node->options.zero == ZERO_3
+                             ? (double)layout->size.parts[NETWORK_LAYERS].matrices
+                             : 0;
+  const double uses = 2 * (double)training_layout_steps(layout);
+  return e * (all - fetched + uses * fetched) * (ranks - 1) / ranks;
+}
+
 /* Gradients, new weights, and in each micro step the hidden states and their gradients. */
 static double exchanged(const struct training_layout *layout) {
   const double ranks = (double)layout->ranks, group = (double)layout->group;
@@ -46,7 +56,7 @@ static double exchanged(const struct training_layout *layout) {
   const double steps = (double)training_layout_steps(layout);
   const double states = (double)training_layout_tokens(layout) * (group - 1) *
                         (double)layout->shape->options.width * (3 * e + sizeof(float));
-  return sum_bytes(g * all, ranks) + e * all * (ranks - 1) / ranks +
+  return sum_bytes(g * all, ranks) + weight_bytes(layout, all) +
          sum_bytes(g * tables / group, across) + e * tables / group * (across - 1) / across +
          steps * states;
 }

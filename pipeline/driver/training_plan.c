@@ -74,7 +74,7 @@ enum status training_plan_check(const struct run *run, const struct recipe_node 
   CHECK(needed <= memory, STATUS_MISMATCH,
         "%s: '%s' needs %s on a host of %s for %" PRId64 " of its %" PRId64
         " ranks; most of it for %s, %s: %s a rank; use more hosts, a larger vocabulary_group, or "
-        "moments: bf16, gradients: bf16, recompute: true",
+        "zero: 3, moments: bf16, gradients: bf16, recompute: true",
         node->where, node->name, text_size(need, needed), text_size(have, memory), ranks,
         layout.ranks, memory_account_name(account), memory_account_meaning(account),
         text_size(most, (uint64_t)plan.bytes[account]));

@@ -133,11 +133,14 @@ static struct value *make_draft(const struct work *work) {
   struct value *draft = elf_no_draft(work->flow, tape, work->batch, work->rows);
   const bool was_recording = tape_pause(tape);
   const size_t mark = arena_mark(tape->arena), records = arena_mark(tape->records);
-  const struct selection selection = select_rows(work, has_draft);
+  struct selection selection = select_rows(work, has_draft);
+  const bool none = selection.count == 0;
+  if (none && tape_fetches(tape)) add_row(&selection, 0, work->batch->positions);
   if (selection.count > 0) {
     struct value *z = pick(work, &selection, work->z);
     struct value *hidden = call_network(work, &selection, z, pick(work, &selection, draft));
-    put_rows(work, draft, predict(work, &selection, hidden), &selection);
+    struct value *x = predict(work, &selection, hidden);
+    if (!none) put_rows(work, draft, x, &selection);
   }
   arena_reset(tape->arena, mark);
   arena_reset(tape->records, records);

@@ -100,7 +100,7 @@ static enum status read_all(const struct model_weights *weights, struct reading 
     if (param->derived) continue;
     const struct safetensors_tensor *tensor = find(&weights->reader, param, raw);
     TRY(check_shape(weights, param, tensor));
-    TRY(read_rows(weights, reading, tensor, param, element));
+    if (param->place != PARAM_ELSEWHERE) TRY(read_rows(weights, reading, tensor, param, element));
   }
   return STATUS_OK;
 }

@@ -19,6 +19,7 @@
 #include "pipeline/base/arena.h"
 #include "pipeline/base/error.h"
 #include "pipeline/base/hash.h"
+#include "sharding/fetch.h"
 #include "sharding/gradients.h"
 #include "sharding/grid.h"
 #include "sharding/vocab.h"
@@ -65,6 +66,10 @@ struct train {
   int64_t trained_count;
   struct zero zero;
   struct gradients *gradients;
+  struct fetch fetch; /* of layers whose weights are kept by their owners */
+  int64_t layers;     /* numbered so far: those of the network, then the teacher's */
+  int *teacher_owner; /* [teacher.count] rank that keeps a fetched parameter of the teacher */
+  struct tape_helper helper;
   struct param_sink sink; /* of sliced parameters: into `gradients` */
   float **derived;  /* [trained_count] of derived parameters: the summed gradient; else NULL */
   bool *opened;     /* [trained_count] asked for in this micro step */
@@ -74,15 +79,16 @@ struct train {
   double *squares;             /* [trained_count] of the summed gradients */
   double *scalars;             /* [micro steps][FLOW_PARTS] */
   struct optimizer optimizer;
-  struct arena declarations, weights, sums, state; /* owned */
-  struct workspace workspace;                      /* activations */
-  bool weights_not_finite;                         /* an update of this rank left such weights */
+  struct arena declarations, weights, fetched, sums, state; /* owned */
+  struct workspace workspace;                               /* activations */
+  bool weights_not_finite; /* an update of this rank left such weights */
 
   struct train_counts counts;
   struct health health;
-  struct timer timer;         /* of this step */
-  double spent[TIMER_PHASES]; /* seconds of this start, by phase */
+  struct timer timer; /* of this step */
+  double spent[TIMER_PHASES];         /* seconds of this start, by phase */
   struct progress progress;
+  double exposed;     /* seconds of exchanges that no work hid, since the start */
   struct meter speed; /* tokens per second since the last line */
   struct metric_file metrics;
 };

@@ -57,7 +57,8 @@ static void add_param(struct list *list, const struct train *train, const struct
                       bool weights_only) {
   const enum dtype dtype = param_dtype(param, train->kernels.element);
   const struct optimizer_tensor *state = state_of(train, param);
-  add(list, param, (struct array){MODEL_PREFIX, dtype, param->data, true});
+  const bool is_here = param->place != PARAM_ELSEWHERE;
+  add(list, param, (struct array){MODEL_PREFIX, dtype, param->data, is_here});
   if (state && !weights_only) add_state(list, train, state);
   if (state && train->options->ema > 0)
     add(list, param, (struct array){MODEL_AVERAGE_PREFIX, DTYPE_F32, state->average, state->owned});

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/resource.h>
 
 #include "monitoring/cost.h"
@@ -40,12 +41,40 @@ static enum status measure_use(void *context, struct tape *tape) {
   return tape_backward(tape, NULL, NULL);
 }
 
+/* The accounts of a rank; those that are zero are not there. */
+enum { ACCOUNTS = 8 };
+
+struct account {
+  const char *name;
+  size_t bytes;
+};
+
+static void list_accounts(struct account accounts[ACCOUNTS], const struct train *train) {
+  const struct arena *scratch = &train->optimizer.scratch;
+  const struct account all[ACCOUNTS] = {
+      {"weights", train->weights.peak},
+      {"fetched weights", train->fetched.peak},
+      {"optimizer", train->state.peak},
+      {"optimizer scratch", scratch->base ? scratch->size : 0},
+      {"gradients", train->sums.peak},
+      {"working gradients", train->gradients ? gradients_working_bytes(train->gradients) : 0},
+      {"activations", train->workspace.data.peak},
+      {"declarations", train->declarations.peak},
+  };
+  memcpy(accounts, all, sizeof all);
+}
+
+/* Before the first step, when nothing was computed yet; `activations` were measured. */
 static void say_memory(const struct train *train, size_t activations) {
-  char weights[24], optimizer[24], gradients[24], step[24];
-  log_line(log_of(train),
-           "memory of rank 0: weights %s, optimizer %s, gradients %s, activations %s",
-           text_size(weights, train->weights.used), text_size(optimizer, train->state.used),
-           text_size(gradients, train->sums.used), text_size(step, activations));
+  struct account accounts[ACCOUNTS];
+  char line[512] = "", size[24];
+  int length = 0;
+  list_accounts(accounts, train);
+  for (int i = 0; i < ACCOUNTS; i++)
+    if (accounts[i].bytes > 0 && length < (int)sizeof line)
+      length += snprintf(line + length, sizeof line - (size_t)length, "%s %s, ", accounts[i].name,
+                         text_size(size, accounts[i].bytes));
+  log_line(log_of(train), "memory of rank 0: %sactivations %s", line, text_size(size, activations));
 }
 
 enum status train_report_start(struct train *train) {
@@ -75,6 +104,17 @@ static double tokens_per_second(const struct train *train, const struct train_re
   return seconds > 0 ? (double)result->tokens / seconds : 0;
 }
 
+/* Mean over the steps since the start. */
+static void say_exchanges(const struct train *train) {
+  double seconds = timer_total(&train->timer);
+  const double steps = (double)(train->counts.step - train->progress.first);
+  for (int phase = 0; phase < TIMER_PHASES; phase++) seconds += train->spent[phase];
+  if (train->grid.world->size == 1 || steps <= 0 || seconds <= 0) return;
+  log_line(log_of(train),
+           "exchanges between ranks: %.3g ms a step not hidden by work, %.1f %% of it",
+           1e3 * train->exposed / steps, 100 * train->exposed / seconds);
+}
+
 static void say_step(struct train *train, const struct train_result *result) {
   char left[PROGRESS_TIME_BYTES], rate[PROGRESS_COUNT_BYTES];
   const double window = meter_mean(&train->speed);
@@ -83,6 +123,7 @@ static void say_step(struct train *train, const struct train_result *result) {
            train->counts.step, train->options->steps, result->loss, result->rate,
            result->gradient_norm, progress_count(rate, window),
            progress_time(left, progress_left(&train->progress, train->counts.step)));
+  say_exchanges(train);
   meter_reset(&train->speed);
 }
 
@@ -94,11 +135,12 @@ static void say_skip(struct train *train, const struct train_result *result) {
            result->samples);
 }
 
-static void record_seconds(struct train *train) {
+static void record_seconds(struct train *train, const struct train_result *result) {
   metric_file_open_group(&train->metrics, "seconds");
   for (int phase = 0; phase < TIMER_PHASES; phase++)
     metric_file_real(&train->metrics, timer_phase_name((enum timer_phase)phase),
                      train->timer.seconds[phase]);
+  metric_file_real(&train->metrics, "exposed_communication", result->exposed);
   metric_file_close_group(&train->metrics);
 }
 
@@ -114,7 +156,7 @@ static enum status record_step(struct train *train, const struct train_result *r
   metric_file_real(metrics, "tokens_per_second", tokens_per_second(train, result));
   metric_file_text(metrics, "samples", samples);
   if (result->culprit) metric_file_text(metrics, "skipped", result->culprit);
-  record_seconds(train);
+  record_seconds(train, result);
   return metric_file_end(metrics);
 }
 
@@ -122,6 +164,7 @@ enum status train_report_step(struct train *train, const struct train_result *re
   const int64_t step = train->counts.step;
   timer_switch(&train->timer, TIMER_OTHER);
   meter_add(&train->speed, (double)result->tokens, timer_total(&train->timer));
+  train->exposed += result->exposed;
   if (result->culprit) say_skip(train, result);
   if (result->deviation > HEALTH_SPIKE)
     log_warn(log_of(train), "step %" PRId64 ": the loss %.4f stands out by %.0f median deviations",
@@ -153,13 +196,12 @@ static int64_t peak_resident_bytes(void) {
 }
 
 static void record_peaks(struct train *train) {
-  const struct arena *arenas[] = {&train->weights, &train->state, &train->sums,
-                                  &train->workspace.data, &train->declarations};
+  struct account accounts[ACCOUNTS];
+  list_accounts(accounts, train);
   metric_file_open_group(&train->metrics, "peak_bytes");
-  for (size_t i = 0; i < sizeof arenas / sizeof *arenas; i++)
-    metric_file_integer(&train->metrics, arenas[i]->account, (int64_t)arenas[i]->peak);
-  metric_file_integer(&train->metrics, "working gradients",
-                      (int64_t)gradients_working_bytes(train->gradients));
+  for (int i = 0; i < ACCOUNTS; i++)
+    if (accounts[i].bytes > 0)
+      metric_file_integer(&train->metrics, accounts[i].name, (int64_t)accounts[i].bytes);
   metric_file_integer(&train->metrics, "resident", peak_resident_bytes());
   metric_file_close_group(&train->metrics);
 }

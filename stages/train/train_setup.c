@@ -9,6 +9,7 @@
 #include "stages/flow/model_weights.h"
 #include "stages/train/train.h"
 #include "stages/train/train_exchange.h"
+#include "stages/train/train_fetch.h"
 #include "stages/train/train_inputs.h"
 #include "stages/train/train_saved.h"
 
@@ -169,7 +170,9 @@ static enum status open_local(struct train *train) {
   TRY(declare(train));
   list_trained(train);
   TRY(divide_state(train));
+  train_fetch_plan(train);
   TRY(bind_weights(train));
+  TRY(train_fetch_open(train));
   TRY(take_state(train));
   return workspace_init(&train->workspace, &train->kernels, "activations");
 }
@@ -223,6 +226,7 @@ enum status train_open(struct train *train, struct stage *stage) {
 
 void train_close(struct train *train) {
   metric_file_close(&train->metrics);
+  train_fetch_close(train);
   workspace_free(&train->workspace);
   gradients_free(train->gradients);
   optimizer_free(&train->optimizer);

@@ -6,6 +6,7 @@
 #include "stages/train/schedule.h"
 #include "stages/train/train_exchange.h"
 
+#include "stages/train/train_fetch.h"
 /* One micro step on a tape. */
 struct micro {
   struct train *train;
@@ -20,6 +21,7 @@ static enum status use_tape(void *context, struct tape *tape) {
   const bool real = !arena_is_measuring(tape->arena);
   micro->losses = (struct flow_losses){{0}, {0}};
   timer_switch(&train->timer, TIMER_FORWARD);
+  tape->helper = real ? &train->helper : NULL;
   TRY(train->flow.kind->loss(&train->flow, tape, &micro->batch, micro->batch_losses->total,
                              &micro->losses));
   timer_switch(&train->timer, TIMER_BACKWARD);
@@ -102,10 +104,11 @@ static enum status update(struct train *train, const struct train_result *result
   for (int64_t i = 0; i < train->trained_count; i++) {
     const struct param *param = train->trained[i];
     const size_t each = dtype_bytes(param_dtype(param, train->kernels.element));
-    if (!param->derived)
+    if (!param->derived && param->place == PARAM_EVERYWHERE)
       TRY(zero_share(&train->zero, i, param->data, param->row_count * param->cols * (int64_t)each));
   }
   timer_switch(&train->timer, TIMER_OTHER);
+  TRY(train_fetch_again(train));
   return train->flow.kind->prepare ? train->flow.kind->prepare(&train->flow) : STATUS_OK;
 }
 
@@ -137,6 +140,7 @@ enum status train_step(struct train *train, struct train_result *result) {
   timer_switch(&train->timer, TIMER_OTHER);
   TRY(count_rows(train, result));
   TRY(compute(train, result));
+  const double exposed = grid_exposed_seconds(&train->grid);
   TRY(decide(train, result, &sound));
   if (sound) TRY(update(train, result));
   if (sound) result->deviation = health_deviation(&train->health, result->loss);
@@ -144,3 +148,4 @@ enum status train_step(struct train *train, struct train_result *result) {
   count_step(train, result);
   return STATUS_OK;
 }
+  result->exposed = grid_exposed_seconds(&train->grid) - exposed;

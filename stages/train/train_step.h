@@ -16,6 +16,7 @@ struct train_result {
   const char *culprit;  /* first parameter or part that is not finite, borrowed; NULL: updated */
   double deviation;     /* of the loss above those before it (monitoring/health.h) */
   bool stop_requested;  /* by some rank */
+  double exposed;       /* seconds that this rank spent in exchanges which no work hid */
 };
 
 /* Runs step train->counts.step: forward, backward, sums over ranks, one decision, update; counts

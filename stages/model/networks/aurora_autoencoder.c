@@ -29,6 +29,7 @@ static void declare_block(struct aurora_block *block, struct params *params,
                           const struct aurora_config *config, const char *stack, int64_t layer) {
   const int64_t width = config->width;
   const int64_t inner = config->feedforward ? config->feedforward : 4 * width;
+  block->layer = params_begin_layer(params);
   block->norm_query = norm(params, width, stack, layer, "norm_query");
   block->norm_memory = norm(params, width, stack, layer, "norm_memory");
   block->query = matrix(params, width, width, stack, layer, "query");
@@ -38,6 +39,7 @@ static void declare_block(struct aurora_block *block, struct params *params,
   block->norm_feedforward = norm(params, width, stack, layer, "norm_feedforward");
   block->up = matrix(params, inner, width, stack, layer, "up");
   block->down = matrix(params, width, inner, stack, layer, "down");
+  params_end_layer(params);
 }
 
 static void declare_stack(struct aurora_stack *stack, struct params *params,
@@ -137,11 +139,16 @@ static struct value *stack_forward(struct tape *tape, const struct aurora_autoen
   struct value *h = combine_tokens(tape, stack->start, NULL, NULL, rows);
   struct value *others[] = {shape->tokens};
   struct block_arguments arguments = {.shape = *shape};
+  struct tape_layer layer = {.region = block_forward,
+                             .arguments = &arguments,
+                             .bytes = sizeof arguments,
+                             .others = others,
+                             .other_count = 1,
+                             .recompute = net->config.recompute};
   for (int64_t i = 0; i < net->config.depth; i++) {
     arguments.block = &stack->blocks[i];
-    h = net->config.recompute
-            ? tape_checkpoint(tape, block_forward, &arguments, sizeof arguments, h, others, 1)
-            : block_forward(tape, &arguments, h);
+    layer.weights = arguments.block->layer;
+    h = tape_layer(tape, &layer, h);
   }
   return rmsnorm_forward(tape, h, stack->final_norm, 1, epsilon);
 }

@@ -26,6 +26,7 @@ struct aurora_config {
 };
 
 struct aurora_block {
+  const struct param_layer *layer;
   struct param *norm_query, *norm_memory, *norm_feedforward;
   struct param *query, *out;
   struct param *key_value, *memory_key_value; /* [2 width, width] each */

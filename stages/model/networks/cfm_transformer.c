@@ -30,6 +30,7 @@ static void declare_block(struct cfm_block *block, struct params *params,
   const int64_t hidden = config->feedforward ? config->feedforward : swiglu_hidden(width);
   const struct self_attention_options attention = {
       .width = width, .heads = config->heads, .plain = config->plain_attention, .epsilon = epsilon};
+  block->layer = params_begin_layer(params);
   if (!config->shared)
     block->modulation =
         params_add_matrix(params, 6 * width, config->condition, modulation_init(config), 1,
@@ -43,6 +44,7 @@ static void declare_block(struct cfm_block *block, struct params *params,
   struct param *const matrices[] = {block->attention.qkv, block->attention.proj, block->mlp.w12,
                                     block->mlp.w3};
   for (int i = 0; i < 4; i++) start_matrix(config, matrices[i]);
+  params_end_layer(params);
 }
 
 void cfm_transformer_declare(struct cfm_transformer *net, struct params *params,
@@ -141,11 +143,16 @@ struct value *cfm_transformer_moving(struct tape *tape, const struct cfm_transfo
   struct value *h = linear_forward(tape, y, net->input, net->input_bias);
   struct block_arguments arguments = {.sequence = sequence_full(tape, batch, 0, positions),
                                       .condition = c};
+  struct tape_layer layer = {.region = block_forward,
+                             .arguments = &arguments,
+                             .bytes = sizeof arguments,
+                             .others = &c,
+                             .other_count = 1,
+                             .recompute = net->config.recompute};
   for (int64_t i = 0; i < net->config.depth; i++) {
     arguments.block = &net->blocks[i];
-    h = net->config.recompute
-            ? tape_checkpoint(tape, block_forward, &arguments, sizeof arguments, h, &c, 1)
-            : block_forward(tape, &arguments, h);
+    layer.weights = arguments.block->layer;
+    h = tape_layer(tape, &layer, h);
   }
   struct value *m = modulation(tape, c, net->final_modulation, net->final_modulation_bias, 2,
                                net->config.bounded);

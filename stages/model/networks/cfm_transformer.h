@@ -37,6 +37,7 @@ struct cfm_transformer_config {
 };
 
 struct cfm_block {
+  const struct param_layer *layer;
   struct param *modulation, *modulation_bias; /* condition -> 6 width */
   bool bounded;
   struct self_attention attention;

@@ -45,6 +45,7 @@ static void declare_block(struct elf_block *block, struct params *params,
                                                    .interleaved = true,
                                                    .epsilon = epsilon};
   const int64_t hidden = config->feedforward ? config->feedforward : swiglu_hidden(config->width);
+  block->layer = params_begin_layer(params);
   block->norm1 = params_add_vector(params, config->width, PARAM_ONE, 0, "blocks.%lld.norm1.weight",
                                    (long long)layer);
   snprintf(prefix, sizeof prefix, "blocks.%lld.attn", (long long)layer);
@@ -53,6 +54,7 @@ static void declare_block(struct elf_block *block, struct params *params,
                                    (long long)layer);
   snprintf(prefix, sizeof prefix, "blocks.%lld.mlp", (long long)layer);
   swiglu_declare(&block->mlp, params, config->width, hidden, true, prefix);
+  params_end_layer(params);
 }
 
 /* The column of biases is cut by rows with its table. */
@@ -129,11 +131,14 @@ struct value *elf_backbone_forward(struct tape *tape, const struct elf_backbone 
       combine_rows(tape, control_tokens(tape, net, input), embed_latents(tape, net, input), batch);
   struct block_arguments arguments = {.sequence =
                                           sequence_full(tape, batch, CONTROL, CONTROL + positions)};
+  struct tape_layer layer = {.region = block_forward,
+                             .arguments = &arguments,
+                             .bytes = sizeof arguments,
+                             .recompute = net->config.recompute};
   for (int64_t i = 0; i < net->config.depth; i++) {
     arguments.block = &net->blocks[i];
-    h = net->config.recompute
-            ? tape_checkpoint(tape, block_forward, &arguments, sizeof arguments, h, NULL, 0)
-            : block_forward(tape, &arguments, h);
+    layer.weights = arguments.block->layer;
+    h = tape_layer(tape, &layer, h);
   }
   return combine_cut_rows(tape, h, batch, CONTROL, positions);
 }

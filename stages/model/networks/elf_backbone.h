@@ -32,6 +32,7 @@ struct elf_backbone_config {
 };
 
 struct elf_block {
+  const struct param_layer *layer;
   struct param *norm1, *norm2;
   struct self_attention attention;
   struct swiglu mlp;

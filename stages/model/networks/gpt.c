@@ -16,6 +16,7 @@ static void declare_block(struct gpt_block *block, struct params *params,
   const int64_t hidden = config->feedforward ? config->feedforward : swiglu_hidden(width);
   const struct self_attention_options attention = {
       .width = width, .heads = config->heads, .epsilon = epsilon};
+  block->layer = params_begin_layer(params);
   block->norm1 =
       params_add_vector(params, width, PARAM_ONE, 0, "blocks.%lld.norm1.weight", (long long)layer);
   snprintf(prefix, sizeof prefix, "blocks.%lld.attn", (long long)layer);
@@ -24,6 +25,7 @@ static void declare_block(struct gpt_block *block, struct params *params,
       params_add_vector(params, width, PARAM_ONE, 0, "blocks.%lld.norm2.weight", (long long)layer);
   snprintf(prefix, sizeof prefix, "blocks.%lld.mlp", (long long)layer);
   swiglu_declare(&block->mlp, params, width, hidden, false, prefix);
+  params_end_layer(params);
 }
 
 void gpt_declare(struct gpt *net, struct params *params, const struct gpt_config *config) {
@@ -54,11 +56,14 @@ struct value *gpt_forward(struct tape *tape, const struct gpt *net, struct vocab
                           const int32_t *tokens, int64_t batch, int64_t positions) {
   struct value *h = vocab_embedding_forward(tape, vocab, tokens, batch * positions, net->table);
   struct block_arguments arguments = {.sequence = sequence_causal(tape, batch, positions)};
+  struct tape_layer layer = {.region = block_forward,
+                             .arguments = &arguments,
+                             .bytes = sizeof arguments,
+                             .recompute = net->config.recompute};
   for (int64_t i = 0; i < net->config.depth; i++) {
     arguments.block = &net->blocks[i];
-    h = net->config.recompute
-            ? tape_checkpoint(tape, block_forward, &arguments, sizeof arguments, h, NULL, 0)
-            : block_forward(tape, &arguments, h);
+    layer.weights = arguments.block->layer;
+    h = tape_layer(tape, &layer, h);
   }
   return rmsnorm_forward(tape, h, net->final_norm, 1, epsilon);
 }

@@ -21,6 +21,7 @@ struct gpt_config {
 };
 
 struct gpt_block {
+  const struct param_layer *layer;
   struct param *norm1, *norm2;
   struct self_attention attention;
   struct swiglu mlp;

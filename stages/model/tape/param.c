@@ -35,8 +35,21 @@ static struct param *add(struct params *params, struct param described, const ch
   (void)length;
   assert(!params_find(params, param->name));
   param->row_count = param->rows;
+  param->layer = params->layer;
   params->items[params->count++] = param;
   return param;
+}
+
+struct param_layer *params_begin_layer(struct params *params) {
+  assert(!params->layer);
+  params->layer = arena_take_zeroed(params->arena, sizeof(*params->layer));
+  params->layer->first = params->count;
+  return params->layer;
+}
+
+void params_end_layer(struct params *params) {
+  params->layer->end = params->count;
+  params->layer = NULL;
 }
 
 static struct param describe(enum param_kind kind, int64_t rows, int64_t cols, enum param_init init,
@@ -137,6 +150,7 @@ void params_bind(struct params *params, struct arena *arena, enum dtype element,
                  bool with_gradients) {
   for (int64_t i = 0; i < params->count; i++) {
     struct param *param = params->items[i];
+    if (param->place == PARAM_ELSEWHERE) continue;
     param->data = arena_take(arena, local_count(param) * dtype_bytes(param_dtype(param, element)));
   }
   for (int64_t i = 0; with_gradients && i < params->count; i++)
@@ -201,6 +215,7 @@ static void initialise(const struct param *param, enum dtype dtype, uint64_t see
 void params_initialise(const struct params *params, enum dtype element, uint64_t seed) {
   for (int64_t i = 0; i < params->count; i++) {
     const struct param *param = params->items[i];
+    if (param->place == PARAM_ELSEWHERE) continue;
     const enum dtype dtype = param_dtype(param, element);
     initialise(param, dtype, seed);
     if (param->init == PARAM_SPECTRAL) param_spectral_scale(param, dtype, params->arena);

@@ -36,6 +36,19 @@ enum param_kind {
 
 struct param;
 
+/* Neighbouring parameters that a network uses together, one layer after the other. */
+struct param_layer {
+  int64_t first, end; /* in the items of their set */
+  int64_t number;     /* given by whoever fetches layers (tape.h, tape_helper) */
+};
+
+/* Which ranks keep the array of a parameter. */
+enum param_place {
+  PARAM_EVERYWHERE,
+  PARAM_HERE,     /* this rank alone */
+  PARAM_ELSEWHERE /* another rank: `data` is NULL but while the parameter's layer is in use */
+};
+
 /* Takes the gradient of a sliced table in finished pieces, so that the whole of it need not exist
  * beside the sums (sharding/gradients.h, gradients_give). */
 struct param_sink {
@@ -64,6 +77,8 @@ struct param {
   bool derived; /* computed from other parameters: it has a gradient, which every rank needs, but no
                    initial value, no optimizer state and no place in checkpoints or counts */
 
+  struct param_layer *layer; /* NULL: of none */
+  enum param_place place;
   int64_t row_begin, row_count; /* rows held here; all of them unless sliced */
   bool sliced;                  /* rows are cut over the vocabulary group: param_slice was called */
   void *data;                   /* [row_count, cols] in param_dtype() */
@@ -80,6 +95,7 @@ struct params {
   struct param **items;
   int64_t count;
   int64_t capacity;
+  struct param_layer *layer; /* that is being declared, or NULL */
 };
 
 /* An empty set whose declarations live in `arena` (borrowed, real, outlives the set). Local. */
@@ -100,6 +116,11 @@ struct param *params_add_tokens(struct params *params, int64_t rows, int64_t col
 struct param *params_add_vector(struct params *params, int64_t count, enum param_init init,
                                 double scale, const char *name, ...)
     __attribute__((format(printf, 5, 6)));
+
+/* What is declared between the two belongs to one layer, which params_begin_layer returns; the set
+ * owns it. Local. */
+struct param_layer *params_begin_layer(struct params *params);
+void params_end_layer(struct params *params);
 
 /* Restricts a table (or a [V, 1] column of vocabulary biases) to rows [begin, begin + count) on
  * this rank; also called when a group of one holds all rows. Local. */
@@ -126,12 +147,13 @@ enum dtype param_dtype(const struct param *param, enum dtype element);
 int64_t param_count(const struct param *param);
 int64_t params_count(const struct params *params);
 
-/* Takes memory for the arrays, and for gradients when `with_gradients` (not for frozen ones), from
- * `arena`, which may be measuring. Gradients start at zero. Local. */
+/* Takes memory for the arrays that are not elsewhere, and for gradients when `with_gradients` (not
+ * for frozen ones), from `arena`, which may be measuring. Gradients start at zero. Local. */
 void params_bind(struct params *params, struct arena *arena, enum dtype element,
                  bool with_gradients);
 
-/* Fills the arrays with their initial values for `seed`. Local; the same values for any slicing. */
+/* Fills the arrays that are here with their initial values for `seed`. Local; the same values for
+ * any slicing. */
 void params_initialise(const struct params *params, enum dtype element, uint64_t seed);
 
 /* Finds a parameter by name; NULL when there is none. Borrowed. Local. */

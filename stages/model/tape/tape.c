@@ -72,12 +72,18 @@ static void count_use(struct param *param) {
   param->pending++;
 }
 
+static void poll(struct tape *tape) {
+  if (!tape->helper || !tape->helper->poll || tape->status != STATUS_OK) return;
+  tape->status = tape->helper->poll(tape->helper->context);
+}
+
 void *tape_record(struct tape *tape, const struct record_kind *kind, size_t bytes,
                   struct param *const *params, int count) {
   assert(count <= TAPE_RECORD_PARAMS && bytes >= sizeof(struct record));
   const bool counts = (tape->recording && !tape->replaying) || tape->counting;
   for (int i = 0; counts && i < count; i++)
     if (params[i]) count_use(params[i]);
+  poll(tape);
   if (!tape->recording) return NULL;
   struct record *record = arena_take_zeroed(tape->records, bytes);
   record->kind = kind;
@@ -122,6 +128,7 @@ static void run_backward(struct tape *tape) {
     open_params(tape, record);
     if (tape->status == STATUS_OK) record->kind->backward(tape, record);
     finish_params(tape, record);
+    poll(tape);
   }
   tape->last = NULL;
   tape->recording = true;
@@ -236,5 +243,56 @@ struct value *tape_checkpoint(struct tape *tape, tape_region *region, const void
   kept->output = output;
   kept->others = keep(tape, others, (size_t)other_count * sizeof(struct value *));
   kept->other_count = other_count;
+  return output;
+}
+
+bool tape_fetches(const struct tape *tape) {
+  return tape->helper && tape->helper->enter;
+}
+
+static void enter(struct tape *tape, const struct param_layer *weights, bool backward) {
+  if (tape->status == STATUS_OK)
+    tape->status = tape->helper->enter(tape->helper->context, weights, backward);
+}
+
+/* Stands at an end of a layer in the list of records. */
+struct border_record {
+  struct record record;
+  const struct param_layer *weights;
+};
+
+static void enter_backward(struct tape *tape, const struct record *record) {
+  enter(tape, ((const struct border_record *)record)->weights, true);
+}
+
+static void leave_backward(struct tape *tape, const struct record *record) {
+  tape->helper->leave(tape->helper->context, ((const struct border_record *)record)->weights);
+}
+
+static const struct record_kind begin_kind = {"layer begins", leave_backward, NULL};
+static const struct record_kind end_kind = {"layer ends", enter_backward, NULL};
+
+static void mark_border(struct tape *tape, const struct record_kind *kind,
+                        const struct param_layer *weights) {
+  if (tape->moving) return; /* there is no way back */
+  struct border_record *border = tape_record(tape, kind, sizeof(*border), NULL, 0);
+  if (border) border->weights = weights;
+}
+
+static struct value *run_layer(struct tape *tape, const struct tape_layer *layer,
+                               struct value *input) {
+  if (!layer->recompute) return layer->region(tape, layer->arguments, input);
+  return tape_checkpoint(tape, layer->region, layer->arguments, layer->bytes, input, layer->others,
+                         layer->other_count);
+}
+
+struct value *tape_layer(struct tape *tape, const struct tape_layer *layer, struct value *input) {
+  const bool fetches = tape_fetches(tape);
+  if (fetches) enter(tape, layer->weights, false);
+  if (fetches) mark_border(tape, &begin_kind, layer->weights);
+  struct value *output = run_layer(tape, layer, input);
+  if (tape->moving) tangent_catch_up(tape); /* while the weights are here */
+  if (fetches) mark_border(tape, &end_kind, layer->weights);
+  if (fetches) tape->helper->leave(tape->helper->context, layer->weights);
   return output;
 }

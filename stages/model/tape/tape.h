@@ -49,6 +49,17 @@ struct record {
  * more will be added to it. */
 typedef void tape_ready(void *context, struct param *param);
 
+/* What the owner of a tape does beside the computation. */
+struct tape_helper {
+  void *context; /* borrowed */
+  /* Brings the weights of a layer before its forward or backward pass, and takes them away after
+   * it; both NULL where all weights stay. Every rank uses the same layers in the same order. */
+  enum status (*enter)(void *context, const struct param_layer *layer, bool backward);
+  void (*leave)(void *context, const struct param_layer *layer);
+  /* Called between the operations of a pass: helps on what is on its way. Local. */
+  enum status (*poll)(void *context);
+};
+
 struct tape {
   const struct kernels *kernels; /* borrowed */
   struct arena *arena;           /* borrowed: data of values, gradients, saved arrays */
@@ -60,6 +71,7 @@ struct tape {
   bool replaying;       /* backward pass of a checkpointed region: uses were counted before */
   bool moving;          /* forward derivatives are taken as well (tangent.h) */
   struct record *moved; /* the last record whose forward derivative ran */
+  const struct tape_helper *helper; /* borrowed; set by the owner, or NULL */
   tape_ready *open; /* set by the owner, or NULL: called with the context of tape_backward for every
                        parameter of a layer before the layer's backward runs */
   tape_ready *ready;
@@ -112,6 +124,10 @@ enum status tape_backward(struct tape *tape, tape_ready *ready, void *context);
 bool tape_pause(struct tape *tape);
 void tape_resume(struct tape *tape, bool was_recording);
 
+/* Whether weights are fetched layer by layer: every rank must then run the same layers, whatever
+ * its rows. Local. */
+bool tape_fetches(const struct tape *tape);
+
 /* Part of a network that is computed again in the backward pass instead of being kept. */
 typedef struct value *tape_region(struct tape *tape, const void *arguments, struct value *input);
 
@@ -122,5 +138,20 @@ typedef struct value *tape_region(struct tape *tape, const void *arguments, stru
 struct value *tape_checkpoint(struct tape *tape, tape_region *region, const void *arguments,
                               size_t bytes, struct value *input, struct value *const *others,
                               int other_count);
+
+/* One of the layers that a network repeats. */
+struct tape_layer {
+  tape_region *region; /* as for tape_checkpoint, with `arguments`, `bytes` and `others` */
+  const void *arguments;
+  size_t bytes;
+  struct value *const *others;
+  int other_count;
+  bool recompute;                    /* run it through tape_checkpoint */
+  const struct param_layer *weights; /* of its parameters */
+};
+
+/* Runs a layer, its weights being fetched before and let go after both of its passes. Collective
+ * over the world where weights are fetched, else local. */
+struct value *tape_layer(struct tape *tape, const struct tape_layer *layer, struct value *input);
 
 #endif
