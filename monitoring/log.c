@@ -2,6 +2,7 @@
 
 #include <stdarg.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "pipeline/base/text.h"
 
@@ -47,4 +48,17 @@ void log_lines(struct log *log, const struct text *lines) {
 
 void log_warn_lines(struct log *log, const struct text *lines) {
   say_lines(log, lines, log_warn);
+}
+
+void log_failure(const char *program, enum status status) {
+  fflush(stdout);
+  fprintf(stderr, "%s: %s\n", program, error_message());
+  if (status == STATUS_INTERNAL) fprintf(stderr, "%s", error_trace());
+  fprintf(stderr, "%s: %s; %s (exit %d)\n", program, error_meaning(status), error_advice(status),
+          error_exit_code(status));
+}
+
+void log_failure_end(const char *program, enum status status) {
+  log_failure(program, status);
+  _exit(error_exit_code(status));
 }

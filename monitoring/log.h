@@ -8,6 +8,8 @@
 
 #include <stdio.h>
 
+#include "pipeline/base/error.h"
+
 struct text;
 
 struct log {
@@ -24,5 +26,13 @@ void log_warn(struct log *log, const char *format, ...) __attribute__((format(pr
 /* Says each line of a text, as log_line or as log_warn does. Local. */
 void log_lines(struct log *log, const struct text *lines);
 void log_warn_lines(struct log *log, const struct text *lines);
+
+/* Says on the standard error why a program ends: the last error raised, what its status means, and
+ * what to do. Where it was raised matters for faults of the program only. Local. */
+void log_failure(const char *program, enum status status);
+
+/* As log_failure, then ends the process with the exit code of the status, for what can neither go
+ * on nor return. Does not return. Local. */
+_Noreturn void log_failure_end(const char *program, enum status status);
 
 #endif

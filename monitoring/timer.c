@@ -2,6 +2,8 @@
 
 #include <time.h>
 
+#include "monitoring/watchdog.h"
+
 static const char *const names[] = {
 #define PHASE(NAME, name) #name,
 #include "monitoring/timer_phases.def"
@@ -15,7 +17,9 @@ double timer_now(void) {
 }
 
 void timer_start(struct timer *timer) {
-  *timer = (struct timer){.since = timer_now(), .running = TIMER_OTHER};
+  *timer =
+      (struct timer){.watchdog = timer->watchdog, .since = timer_now(), .running = TIMER_OTHER};
+  if (timer->watchdog) watchdog_begin_phase(timer->watchdog, TIMER_OTHER);
 }
 
 enum timer_phase timer_switch(struct timer *timer, enum timer_phase phase) {
@@ -24,6 +28,7 @@ enum timer_phase timer_switch(struct timer *timer, enum timer_phase phase) {
   timer->seconds[ended] += now - timer->since;
   timer->since = now;
   timer->running = phase;
+  if (timer->watchdog) watchdog_begin_phase(timer->watchdog, phase);
   return ended;
 }
 

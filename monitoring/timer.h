@@ -9,7 +9,10 @@ enum timer_phase {
   TIMER_PHASES
 };
 
+struct watchdog;
+
 struct timer {
+  struct watchdog *watchdog;    /* borrowed: told of every switch; or NULL */
   double seconds[TIMER_PHASES]; /* of each phase, up to the last switch */
   double since;                 /* when the running phase began */
   enum timer_phase running;
@@ -18,7 +21,8 @@ struct timer {
 /* Seconds of a clock that never goes back; only differences mean something. Local. */
 double timer_now(void);
 
-/* Starts with all times zero, in phase `other`. Local. */
+/* Starts with all times zero, in phase `other`; the watchdog stays, so the timer was zeroed once.
+ * Local. */
 void timer_start(struct timer *timer);
 
 /* Ends the running phase and begins another; returns the phase that ended. Local. */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "sharding/world.h"
+#include "stages/stage_end.h"
 #include "stages/stage_run.h"
 #include "stages/tokenize/tokenize_command.h"
 
@@ -67,15 +68,6 @@ static enum status run(struct comm *world, const struct stage_command *command) 
   return status;
 }
 
-/* The reason, and what to do. Where it was raised matters for faults of the program only. */
-static void report(enum status status) {
-  fflush(stdout);
-  fprintf(stderr, "millrace-stage: %s\n", error_message());
-  if (status == STATUS_INTERNAL) fprintf(stderr, "%s", error_trace());
-  fprintf(stderr, "millrace-stage: %s; %s (exit %d)\n", error_meaning(status), error_advice(status),
-          error_exit_code(status));
-}
-
 static int help(int argc, char **argv) {
   enum kind kind;
   struct text text = {0};
@@ -101,7 +93,7 @@ static int tokenize(int argc, char **argv) {
   if (status == STATUS_OK)
     fwrite(output.bytes, 1, output.length, stdout);
   else
-    report(status);
+    log_failure(STAGE_PROGRAM, status);
   text_free(&output);
   return error_exit_code(status);
 }
@@ -119,7 +111,7 @@ int main(int argc, char **argv) {
   if (parsed) status = comm_init(&world, &(struct comm_options){.yield = yields});
   const bool opened = parsed && status == STATUS_OK;
   if (opened) status = run(&world, &command);
-  if (status != STATUS_OK && (!opened || world.rank == 0)) report(status);
+  if (status != STATUS_OK && (!opened || world.rank == 0)) log_failure(STAGE_PROGRAM, status);
   if (opened) comm_finalize(&world);
   return error_exit_code(status);
 }

@@ -16,6 +16,7 @@
 #include "monitoring/metric_file.h"
 #include "monitoring/progress.h"
 #include "monitoring/timer.h"
+#include "monitoring/watchdog.h"
 #include "pipeline/base/arena.h"
 #include "pipeline/base/error.h"
 #include "pipeline/base/hash.h"
@@ -86,6 +87,8 @@ struct train {
   struct train_counts counts;
   struct health health;
   struct timer timer; /* of this step */
+  struct watchdog watchdog;
+  char hang_folder[STAGE_PATH_BYTES]; /* of the watchdog's answers */
   double spent[TIMER_PHASES];         /* seconds of this start, by phase */
   struct progress progress;
   double exposed;     /* seconds of exchanges that no work hid, since the start */

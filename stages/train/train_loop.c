@@ -7,6 +7,7 @@
 #include "stages/train/train_saved.h"
 #include "stages/train/train_step.h"
 #include "stages/train/train_validate.h"
+#include "stages/train/train_watch.h"
 
 enum { SKIPS_IN_A_ROW = 10, SKIPS_AT_LEAST = 20, SKIPS_SHARE = 100, SAVE_TRIES = 3 };
 
@@ -71,12 +72,13 @@ static enum status after_step(struct train *train, const struct train_result *re
   return STATUS_OK;
 }
 
-enum status train_loop(struct train *train) {
+static enum status run_steps(struct train *train) {
   int failures = 0;
   progress_start(&train->progress, train->counts.step, train->options->steps);
   while (train->counts.step < train->options->steps) {
     struct train_result result;
     timer_start(&train->timer);
+    watchdog_begin_step(&train->watchdog, train->counts.step);
     TRY(train_step(train, &result));
     TRY(after_step(train, &result, &failures));
     timer_switch(&train->timer, TIMER_OTHER);
@@ -85,4 +87,11 @@ enum status train_loop(struct train *train) {
   }
   while (failures > 0) TRY(save(train, &failures));
   return STATUS_OK;
+}
+
+enum status train_loop(struct train *train) {
+  TRY(train_watch_start(train));
+  const enum status status = run_steps(train);
+  train_watch_stop(train);
+  return status;
 }

@@ -3,10 +3,11 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "stages/stage_end.h"
 #include "stages/train/schedule.h"
 #include "stages/train/train_exchange.h"
-
 #include "stages/train/train_fetch.h"
+
 /* One micro step on a tape. */
 struct micro {
   struct train *train;
@@ -20,8 +21,8 @@ static enum status use_tape(void *context, struct tape *tape) {
   struct train *train = micro->train;
   const bool real = !arena_is_measuring(tape->arena);
   micro->losses = (struct flow_losses){{0}, {0}};
-  timer_switch(&train->timer, TIMER_FORWARD);
   tape->helper = real ? &train->helper : NULL;
+  timer_switch(&train->timer, TIMER_FORWARD);
   TRY(train->flow.kind->loss(&train->flow, tape, &micro->batch, micro->batch_losses->total,
                              &micro->losses));
   timer_switch(&train->timer, TIMER_BACKWARD);
@@ -107,8 +108,8 @@ static enum status update(struct train *train, const struct train_result *result
     if (!param->derived && param->place == PARAM_EVERYWHERE)
       TRY(zero_share(&train->zero, i, param->data, param->row_count * param->cols * (int64_t)each));
   }
-  timer_switch(&train->timer, TIMER_OTHER);
   TRY(train_fetch_again(train));
+  timer_switch(&train->timer, TIMER_OTHER);
   return train->flow.kind->prepare ? train->flow.kind->prepare(&train->flow) : STATUS_OK;
 }
 
@@ -132,20 +133,25 @@ static void count_step(struct train *train, const struct train_result *result) {
   if (!result->culprit) health_accept(&train->health, result->loss);
 }
 
+/* What fails in the middle of a step fails on this rank only, as far as it can know. */
+static enum status alone(const struct train *train, enum status status) {
+  return stage_end_alone(train->grid.world, train->counts.step, status);
+}
+
 enum status train_step(struct train *train, struct train_result *result) {
   *result = (struct train_result){.rate = schedule_rate(train->options, train->counts.step)};
+  const double exposed = grid_exposed_seconds(&train->grid);
   bool sound = false;
   timer_switch(&train->timer, TIMER_DATA);
   TRY(comm_agree(train->grid.world, train_data_load(&train->data, train->counts.step)));
   timer_switch(&train->timer, TIMER_OTHER);
   TRY(count_rows(train, result));
-  TRY(compute(train, result));
-  const double exposed = grid_exposed_seconds(&train->grid);
+  TRY(alone(train, compute(train, result)));
   TRY(decide(train, result, &sound));
-  if (sound) TRY(update(train, result));
+  if (sound) TRY(alone(train, update(train, result)));
   if (sound) result->deviation = health_deviation(&train->health, result->loss);
   if (!sound) result->culprit = find_culprit(train, result);
   count_step(train, result);
+  result->exposed = grid_exposed_seconds(&train->grid) - exposed;
   return STATUS_OK;
 }
-  result->exposed = grid_exposed_seconds(&train->grid) - exposed;

@@ -1,14 +1,16 @@
 #include "stages/model/kernels/scratch.h"
 
 #include <omp.h>
-#include <stdlib.h>
+
+#include "monitoring/log.h"
 
 enum { PAGE_BYTES = 4096 };
 
 static void grow(struct arena *arena, size_t bytes) {
   if (bytes <= arena->size) return;
   arena_free(arena);
-  if (arena_init(arena, "kernels", bytes) != STATUS_OK) abort();
+  const enum status status = arena_init(arena, "kernels", bytes);
+  if (status != STATUS_OK) log_failure_end("kernels", status);
 }
 
 void scratch_reserve(struct scratch *scratch, size_t bytes) {

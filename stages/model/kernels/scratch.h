@@ -13,7 +13,8 @@ struct scratch {
 
 /* Makes room for a piece of `bytes` for each of the threads that a parallel region started now can
  * have; what the pieces held is lost. Call outside of parallel regions. Kernels cannot fail: the
- * program ends here when the system has no memory left. Local. */
+ * program says so and ends with the exit code of ENVIRONMENT when the system has no memory left.
+ * Local. */
 void scratch_reserve(struct scratch *scratch, size_t bytes);
 
 /* The piece of the calling thread, aligned to ARENA_ALIGNMENT. Local. */

@@ -74,7 +74,7 @@ static void spikes_stand_out(void **state) {
 
 static void phases_add_up(void **state) {
   (void)state;
-  struct timer timer;
+  struct timer timer = {0};
   const double begun = timer_now();
   timer_start(&timer);
   assert_int_equal(timer_switch(&timer, TIMER_FORWARD), TIMER_OTHER);
