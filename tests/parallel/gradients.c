@@ -279,12 +279,12 @@ static void ranks_ahead_may_wait_elsewhere(struct parallel_test *test) {
     struct toy toy = {.dtype = DTYPE_F32};
     const struct grid_options options = {size, size, 0, split_power_of_two(size), i / 2};
     parallel_ok(test, grid_init(&toy.grid, test->world, &options));
-    for (int i = 0; i < SMALL; i++) tensors[i] = (struct gradients_tensor){.count = SMALL_COUNT};
-    for (int i = 0; i < SMALL; i++) costs[i] = (struct zero_tensor){.cost = 1};
+    for (int t = 0; t < SMALL; t++) tensors[t] = (struct gradients_tensor){.count = SMALL_COUNT};
+    for (int t = 0; t < SMALL; t++) costs[t] = (struct zero_tensor){.cost = 1};
     parallel_ok(test, arena_init(&toy.arena, "test", 1 << 22));
     parallel_ok(test, zero_init(&toy.zero, &toy.grid, costs, SMALL, &toy.arena));
     /* The first rank owns what comes last: it has nothing to wait for itself. */
-    for (int i = 0; i < SMALL; i++) toy.zero.owner[i] = i < SMALL / 2 ? size - 1 : 0;
+    for (int t = 0; t < SMALL; t++) toy.zero.owner[t] = t < SMALL / 2 ? size - 1 : 0;
     const struct gradients_setup setup = {.grid = &toy.grid,
                                           .zero = owners ? &toy.zero : NULL,
                                           .tensors = tensors,
@@ -293,9 +293,9 @@ static void ranks_ahead_may_wait_elsewhere(struct parallel_test *test) {
                                           .in_flight = 100 * SMALL_COUNT};
     parallel_ok(test, gradients_init(&toy.gradients, &setup, &toy.arena));
     report_and_wait(test, &toy);
-    for (int64_t i = 0; i < SMALL; i++) {
-      if (owners && !zero_owns(&toy.zero, i)) continue;
-      const struct gradients_sum sum = gradients_sum(toy.gradients, i);
+    for (int64_t t = 0; t < SMALL; t++) {
+      if (owners && !zero_owns(&toy.zero, t)) continue;
+      const struct gradients_sum sum = gradients_sum(toy.gradients, t);
       parallel_expect(test, ((const float *)sum.values)[7] == (float)(size * (size + 1) / 2));
     }
     close_toy(&toy);
