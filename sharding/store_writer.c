@@ -42,7 +42,19 @@ static enum status check_column(const struct store_writer_column *column) {
 
 enum status store_writer_open(struct store_writer *writer,
                               const struct store_writer_options *options) {
-  *writer = (struct store_writer){.options = *options};
+  *writer = (struct store_writer){0};
+  return store_writer_begin(writer, options);
+}
+
+enum status store_writer_begin(struct store_writer *writer,
+                               const struct store_writer_options *options) {
+  writer->options = *options;
+  for (int64_t i = 0; i < STORE_WRITER_COLUMNS; i++) {
+    writer->rows[i] = 0;
+    writer->longest[i] = 0;
+    text_clear(&writer->elements[i]);
+    text_clear(&writer->offsets[i]);
+  }
   CHECK(options->column_count >= 1 && options->column_count <= STORE_WRITER_COLUMNS &&
             options->pair_count <= STORE_WRITER_PAIRS,
         STATUS_MISMATCH, "a shard has 1 to %d columns and up to %d values, not %" PRId64,
@@ -209,7 +221,7 @@ static enum status write_shard(struct parts *parts, struct store_writer *writer,
   return status;
 }
 
-enum status store_writer_close(struct store_writer *writer) {
+enum status store_writer_write(struct store_writer *writer) {
   struct parts *parts = calloc(1, sizeof *parts);
   struct text name = {0};
   CHECK(parts, STATUS_ENVIRONMENT, "out of memory");
@@ -217,6 +229,11 @@ enum status store_writer_close(struct store_writer *writer) {
   for (int64_t i = 0; i < parts->value_count; i++) text_free(&parts->values[i]);
   text_free(&name);
   free(parts);
+  return status;
+}
+
+enum status store_writer_close(struct store_writer *writer) {
+  const enum status status = store_writer_write(writer);
   store_writer_abandon(writer);
   return status;
 }

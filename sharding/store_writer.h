@@ -57,13 +57,21 @@ bool store_writer_is_done(const struct store_writer_options *options);
 enum status store_writer_open(struct store_writer *writer,
                               const struct store_writer_options *options);
 
+/* The same in the memory of a shard before it; the writer is zeroed, or store_writer_write was
+ * called. Local. */
+enum status store_writer_begin(struct store_writer *writer,
+                               const struct store_writer_options *options);
+
 /* Adds the next row of one column: `count` elements of the column's type. Local. MISMATCH when a
  * fixed column gets another width. */
 enum status store_writer_add(struct store_writer *writer, int64_t column, const void *elements,
                              int64_t count);
 
-/* Writes the shard and its side file and frees the writer. All columns must have the same number of
- * rows. Local. WRITE on failure. */
+/* Writes the shard and its side file. All columns must have the same number of rows. The memory is
+ * kept for the next shard. Local. WRITE on failure. */
+enum status store_writer_write(struct store_writer *writer);
+
+/* store_writer_write, and frees the writer. */
 enum status store_writer_close(struct store_writer *writer);
 
 /* Drops a shard that was not finished. Accepts a zeroed or closed writer. Local. */

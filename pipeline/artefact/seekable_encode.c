@@ -17,24 +17,29 @@ static enum status add_number(struct text *out, uint64_t value, size_t bytes) {
   return text_add_bytes(out, little, bytes);
 }
 
+/* The checksum at the end of a frame is the low half of the content's XXH64. */
+static uint32_t checksum_of(const struct text *out) {
+  uint32_t checksum = 0;
+  const unsigned char *end = (const unsigned char *)out->bytes + out->length;
+  for (int i = 0; i < 4; i++) checksum |= (uint32_t)end[i - 4] << (8 * i);
+  return checksum;
+}
+
 enum status seekable_encode(ZSTD_CCtx *context, struct text *out, struct seekable_frame *frame,
                             const void *content, size_t bytes) {
-  char piece[1 << 14];
   const size_t before = out->length;
+  TRY(text_reserve(out, ZSTD_compressBound(bytes)));
   ZSTD_CCtx_reset(context, ZSTD_reset_session_only);
   ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 1);
-  size_t failed = ZSTD_CCtx_setPledgedSrcSize(context, bytes);
-  ZSTD_inBuffer input = {.src = content, .size = bytes};
-  for (size_t left = 1; left && !ZSTD_isError(failed);) {
-    ZSTD_outBuffer output = {.dst = piece, .size = sizeof piece};
-    failed = left = ZSTD_compressStream2(context, &output, &input, ZSTD_e_end);
-    TRY(text_add_bytes(out, piece, output.pos));
-  }
-  CHECK(!ZSTD_isError(failed), STATUS_INTERNAL, "zstd cannot compress %zu bytes: %s", bytes,
-        ZSTD_getErrorName(failed));
-  frame->stored_bytes = (uint32_t)(out->length - before);
+  const size_t stored =
+      ZSTD_compress2(context, out->bytes + before, out->capacity - before - 1, content, bytes);
+  CHECK(!ZSTD_isError(stored), STATUS_INTERNAL, "zstd cannot compress %zu bytes: %s", bytes,
+        ZSTD_getErrorName(stored));
+  out->length = before + stored;
+  out->bytes[out->length] = '\0';
+  frame->stored_bytes = (uint32_t)stored;
   frame->content_bytes = (uint32_t)bytes;
-  frame->checksum = (uint32_t)XXH64(content, bytes, 0);
+  frame->checksum = checksum_of(out);
   return STATUS_OK;
 }
 

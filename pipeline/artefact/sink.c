@@ -55,6 +55,18 @@ static enum status put_head(struct sink *sink, const void *head, uint64_t bytes)
   return put_frame(sink, &frame);
 }
 
+/* Below level 0 zstd would store literals as they are; token ids are little else, so they are given
+ * to its entropy coder all the same. A library without the setting compresses less. */
+static enum status make_context(struct sink *sink, int level) {
+  enum { LITERALS_COMPRESSED = 1 }; /* ZSTD_lcm_huffman */
+  sink->context = ZSTD_createCCtx();
+  CHECK(sink->context, STATUS_ENVIRONMENT, "out of memory: a zstd encoder");
+  ZSTD_CCtx_setParameter(sink->context, ZSTD_c_compressionLevel, level);
+  if (level < 0)
+    ZSTD_CCtx_setParameter(sink->context, ZSTD_c_experimentalParam5, LITERALS_COMPRESSED);
+  return STATUS_OK;
+}
+
 static enum status prepare(struct sink *sink, struct sink_options options, const void *head,
                            uint64_t bytes) {
   const int level = options.level ? options.level : SINK_LEVEL;
@@ -64,9 +76,7 @@ static enum status prepare(struct sink *sink, struct sink_options options, const
   CHECK(sink->path, STATUS_ENVIRONMENT, "out of memory");
   CHECK(bytes && (!sink->seekable || bytes <= SEEKABLE_MAX_FRAME_BYTES), STATUS_MISMATCH,
         "'%s': a head of %llu bytes cannot be written", sink->path, (unsigned long long)bytes);
-  sink->context = ZSTD_createCCtx();
-  CHECK(sink->context, STATUS_ENVIRONMENT, "out of memory: a zstd encoder");
-  ZSTD_CCtx_setParameter(sink->context, ZSTD_c_compressionLevel, level);
+  TRY(make_context(sink, level));
   TRY(descriptor_create(&sink->fd, sink->path));
   return put_head(sink, head, bytes);
 }

@@ -18,7 +18,7 @@
 enum { SINK_LEVEL = 1 }; /* zstd level where the caller has no wish */
 
 struct sink_options {
-  int level;            /* of zstd; 0: SINK_LEVEL */
+  int level;            /* of zstd, below 0 with coded literals; 0: SINK_LEVEL */
   uint64_t frame_bytes; /* content of a frame; divides SEEKABLE_FRAME_BYTES; 0: as much */
 };
 

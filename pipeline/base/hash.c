@@ -1,7 +1,11 @@
 #include "pipeline/base/hash.h"
 
 #include <stdio.h>
+#if defined(__x86_64__)
+#include <xxh_x86dispatch.h> /* the same functions, for the instructions that the processor has */
+#else
 #include <xxhash.h>
+#endif
 
 static struct hash128 from_library(XXH128_hash_t value) {
   return (struct hash128){.low = value.low64, .high = value.high64};

@@ -8,7 +8,7 @@
 
 enum { NAME_BYTES = 64 };
 
-static enum status reserve(struct text *text, size_t more) {
+enum status text_reserve(struct text *text, size_t more) {
   const size_t needed = text->length + more + 1;
   if (needed <= text->capacity) return STATUS_OK;
   const size_t capacity = needed > 2 * text->capacity ? needed : 2 * text->capacity;
@@ -20,7 +20,7 @@ static enum status reserve(struct text *text, size_t more) {
 }
 
 enum status text_add_bytes(struct text *text, const void *bytes, size_t count) {
-  TRY(reserve(text, count));
+  TRY(text_reserve(text, count));
   if (count) memcpy(text->bytes + text->length, bytes, count);
   text->length += count;
   text->bytes[text->length] = '\0';
@@ -37,7 +37,7 @@ enum status text_format(struct text *text, const char *format, ...) {
   const int count = vsnprintf(NULL, 0, format, arguments);
   va_end(arguments);
   CHECK(count >= 0, STATUS_INTERNAL, "format '%s' is not usable", format);
-  TRY(reserve(text, (size_t)count));
+  TRY(text_reserve(text, (size_t)count));
   va_start(arguments, format);
   vsnprintf(text->bytes + text->length, (size_t)count + 1, format, arguments);
   va_end(arguments);
@@ -150,9 +150,18 @@ static size_t sequence_length(const unsigned char *s, size_t left) {
   return length;
 }
 
+/* Whether 32 bytes are all ASCII. */
+static bool is_ascii_block(const char *bytes) {
+  uint64_t words[4];
+  memcpy(words, bytes, sizeof words);
+  return !((words[0] | words[1] | words[2] | words[3]) & 0x8080808080808080u);
+}
+
 size_t text_valid_utf8(const char *bytes, size_t count) {
   size_t at = 0;
   while (at < count) {
+    while (count - at >= 32 && is_ascii_block(bytes + at)) at += 32;
+    if (at == count) return at;
     const size_t length = sequence_length((const unsigned char *)bytes + at, count - at);
     if (!length) return at;
     at += length;

@@ -15,6 +15,10 @@ struct text {
   size_t capacity;
 };
 
+/* Makes room for `more` further bytes and the zero byte behind them. Local. ENVIRONMENT when memory
+ * is out. */
+enum status text_reserve(struct text *text, size_t more);
+
 /* Appends bytes, a string, or formatted text. Local. ENVIRONMENT when memory is out. */
 enum status text_add_bytes(struct text *text, const void *bytes, size_t count);
 enum status text_add(struct text *text, const char *string);

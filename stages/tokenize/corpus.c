@@ -111,7 +111,8 @@ bool corpus_document(struct corpus_document *document, const struct corpus *corp
   const struct part_document *about = part_document(&piece->part, place);
   const struct duplicate *list = (const struct duplicate *)(const void *)piece->duplicates.bytes;
   const size_t count = piece->duplicates.length / sizeof *list;
-  const int32_t *ids = piece->part.tokens.count ? piece->part.tokens.ids + piece->token : NULL;
+  const struct text *tokens = &piece->part.tokens;
+  const void *ids = tokens->length ? tokens->bytes + piece->token * piece->part.width : NULL;
   piece->token += about->tokens;
   if (piece->next < count && list[piece->next].place == place) {
     piece->next++;

@@ -57,7 +57,7 @@ enum corpus_side corpus_side_of(struct hash128 hash, double share);
 /* A document of a piece that is kept. */
 struct corpus_document {
   const struct part_document *about; /* borrowed from the piece */
-  const int32_t *ids;                /* borrowed; NULL when loaded without tokens */
+  const void *ids; /* part.width bytes each, borrowed; NULL when loaded without tokens */
   enum corpus_side side;
 };
 

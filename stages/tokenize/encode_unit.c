@@ -2,15 +2,15 @@
 
 #include <string.h>
 
+#include "sharding/store_writer.h"
 #include "stages/tokenize/quarantine.h"
 
-enum { ROUND_TRIP_SHARE = 16 }; /* one document in as many is decoded again, chosen by its hash */
+enum { ROUND_TRIP_SHARE = 256 }; /* one document in as many is decoded again, chosen by its hash */
 
 struct state {
   const struct encode_unit *work;
-  struct part part;
+  struct encode_unit_room *room;
   struct quarantine quarantine;
-  struct text decoded; /* scratch */
 };
 
 /* Bytes that are no part of a UTF-8 sequence. */
@@ -40,30 +40,30 @@ static bool equal_but_space(const struct text *a, const char *bytes, size_t coun
 
 static enum status check_round_trip(struct state *state, const int32_t *ids, size_t id_count,
                                     const char *bytes, size_t count) {
-  struct tally *tally = &state->part.tally;
-  text_clear(&state->decoded);
-  TRY(tokenizer_decode(state->work->tokenizer, &state->decoded, ids, id_count));
-  const bool same =
-      state->decoded.length == count && memcmp(state->decoded.bytes, bytes, count) == 0;
+  struct tally *tally = &state->room->part.tally;
+  struct text *decoded = &state->room->decoded;
+  text_clear(decoded);
+  TRY(tokenizer_decode(state->work->tokenizer, decoded, ids, id_count));
+  const bool same = decoded->length == count && memcmp(decoded->bytes, bytes, count) == 0;
   tally->round_trip_checked++;
   tally->round_trip_same += same;
-  tally->round_trip_space += !same && equal_but_space(&state->decoded, bytes, count);
+  tally->round_trip_space += !same && equal_but_space(decoded, bytes, count);
   return STATUS_OK;
 }
 
 /* Encodes one text of a document, counts it, and now and then decodes it again. */
 static enum status encode(struct state *state, const char *bytes, size_t count, bool check) {
-  struct part *part = &state->part;
-  const size_t before = part->tokens.count;
-  TRY(tokenizer_encode(state->work->tokenizer, &part->tokens, bytes, count));
+  struct tally *tally = &state->room->part.tally;
+  struct tokens *ids = &state->room->ids;
+  const size_t before = ids->count;
+  TRY(tokenizer_encode(state->work->tokenizer, ids, bytes, count));
   const int64_t invalid = count_invalid(bytes, count);
-  part->tally.bytes += (int64_t)count;
-  part->tally.tokens += (int64_t)(part->tokens.count - before);
-  part->tally.invalid_bytes += invalid;
-  part->tally.invalid_documents += invalid > 0;
+  tally->bytes += (int64_t)count;
+  tally->tokens += (int64_t)(ids->count - before);
+  tally->invalid_bytes += invalid;
+  tally->invalid_documents += invalid > 0;
   if (!check) return STATUS_OK;
-  return check_round_trip(state, part->tokens.ids + before, part->tokens.count - before, bytes,
-                          count);
+  return check_round_trip(state, ids->ids + before, ids->count - before, bytes, count);
 }
 
 static bool is_checked(struct hash128 hash) {
@@ -72,10 +72,13 @@ static bool is_checked(struct hash128 hash) {
 
 /* Ends a document; a part that has become large is written. */
 static enum status end_document(struct state *state, struct part_document document) {
-  struct part *part = &state->part;
+  struct part *part = &state->room->part;
+  struct tokens *ids = &state->room->ids;
+  document.tokens = (int64_t)ids->count;
   part->tally.documents++;
-  TRY(part_add(part, document));
-  if (part->tokens.count < PART_TOKENS) return STATUS_OK;
+  TRY(part_add(part, document, ids->ids));
+  ids->count = 0;
+  if (part_tokens(part) < PART_TOKENS) return STATUS_OK;
   TRY(part_write(part, state->work->folder));
   part_clear(part);
   part->piece++;
@@ -85,33 +88,27 @@ static enum status end_document(struct state *state, struct part_document docume
 static enum status add_document(void *context, const char *bytes, size_t count) {
   struct state *state = context;
   const struct hash128 hash = hash_bytes128(bytes, count);
-  const size_t before = state->part.tokens.count;
   TRY(encode(state, bytes, count, is_checked(hash)));
-  return end_document(state,
-                      (struct part_document){.hash = hash,
-                                             .tokens = (int64_t)(state->part.tokens.count - before),
-                                             .bytes = (int64_t)count});
+  return end_document(state, (struct part_document){.hash = hash, .bytes = (int64_t)count});
 }
 
 /* Source and target are encoded by themselves: no token spans both. */
 static enum status add_pair(void *context, const struct document_pair *pair) {
   struct state *state = context;
   const struct hash128 hash = document_pair_hash(pair);
-  const size_t before = state->part.tokens.count;
   TRY(encode(state, pair->source, pair->source_count, is_checked(hash)));
-  const size_t middle = state->part.tokens.count;
+  const int64_t source = (int64_t)state->room->ids.count;
   TRY(encode(state, pair->target, pair->target_count, is_checked(hash)));
   return end_document(
       state, (struct part_document){.hash = hash,
-                                    .tokens = (int64_t)(state->part.tokens.count - before),
-                                    .source = (int64_t)(middle - before),
+                                    .source = source,
                                     .bytes = (int64_t)(pair->source_count + pair->target_count)});
 }
 
 static enum status add_refusal(void *context, const struct refusal *refusal) {
   struct state *state = context;
-  state->part.tally.refused_documents += refusal->document;
-  state->part.tally.refused_entries += !refusal->document;
+  state->room->part.tally.refused_documents += refusal->document;
+  state->room->part.tally.refused_entries += !refusal->document;
   return quarantine_add(&state->quarantine, refusal);
 }
 
@@ -144,9 +141,21 @@ int64_t encode_unit_parts(const struct encode_unit *work, int64_t unit, bool tho
   return last ? part.piece : 0;
 }
 
-enum status encode_unit_run(const struct encode_unit *work, int64_t unit) {
+/* Empties the room for a unit, whatever the last one left. */
+static void begin(struct encode_unit_room *room, const struct encode_unit *work, int64_t unit) {
+  const int64_t vocabulary = tokenizer_facts_of(work->tokenizer)->vocabulary_size;
+  part_clear(&room->part);
+  room->part.key = work->key;
+  room->part.unit = unit;
+  room->part.piece = 0;
+  room->part.width = (int64_t)dtype_bytes(store_writer_token_type(vocabulary));
+  room->ids.count = 0;
+}
+
+enum status encode_unit_run(const struct encode_unit *work, int64_t unit,
+                            struct encode_unit_room *room) {
   struct state state = {.work = work,
-                        .part = {.key = work->key, .unit = unit},
+                        .room = room,
                         .quarantine = {.folder = work->folder, .unit = unit}};
   const bool pairs = work->options->packing == PACKING_PAIRS;
   const struct document_sink sink = {.add = add_document,
@@ -154,17 +163,22 @@ enum status encode_unit_run(const struct encode_unit *work, int64_t unit) {
                                      .add_pair = pairs ? add_pair : NULL,
                                      .refuse = work->inputs->keeps_damaged ? add_refusal : NULL};
   struct splitter splitter = splitter_for(work->options, sink);
+  begin(room, work, unit);
   enum status status = inputs_read(work->inputs, &work->inputs->units[unit], &splitter);
-  state.part.tally.empty = (int64_t)splitter.empty;
-  state.part.tally.archive_warnings = (int64_t)splitter.warnings;
-  state.part.tally.binary_entries = (int64_t)splitter.binary;
-  state.part.last = 1;
+  room->part.tally.empty = (int64_t)splitter.empty;
+  room->part.tally.archive_warnings = (int64_t)splitter.warnings;
+  room->part.tally.binary_entries = (int64_t)splitter.binary;
+  room->part.last = 1;
   if (status == STATUS_OK) status = quarantine_end(&state.quarantine);
-  if (status == STATUS_OK) status = part_write(&state.part, work->folder);
+  if (status == STATUS_OK) status = part_write(&room->part, work->folder);
   quarantine_free(&state.quarantine);
   splitter_free(&splitter);
-  part_free(&state.part);
-  text_free(&state.decoded);
   TRY(status);
   return STATUS_OK;
+}
+
+void encode_unit_room_free(struct encode_unit_room *room) {
+  part_free(&room->part);
+  tokens_free(&room->ids);
+  text_free(&room->decoded);
 }

@@ -13,6 +13,15 @@ struct encode_unit {
   struct hash128 key;            /* of the parts */
 };
 
+/* Memory that encoding uses again for one unit after another. Zero-initialise. */
+struct encode_unit_room {
+  struct part part;
+  struct tokens ids;   /* of one document */
+  struct text decoded; /* of one text */
+};
+
+void encode_unit_room_free(struct encode_unit_room *room);
+
 /* The key of the parts that a tokenizer makes from these inputs. Local. */
 struct hash128 encode_unit_key(const struct inputs *inputs, const struct options *options,
                                const struct tokenizer *tokenizer);
@@ -22,6 +31,7 @@ struct hash128 encode_unit_key(const struct inputs *inputs, const struct options
 int64_t encode_unit_parts(const struct encode_unit *work, int64_t unit, bool thoroughly);
 
 /* Encodes one unit and writes its parts. Local. As inputs_read and part_write. */
-enum status encode_unit_run(const struct encode_unit *work, int64_t unit);
+enum status encode_unit_run(const struct encode_unit *work, int64_t unit,
+                            struct encode_unit_room *room);
 
 #endif

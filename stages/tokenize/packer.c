@@ -2,9 +2,12 @@
 
 #include <string.h>
 
+#include "sharding/store_writer.h"
+
 struct packer packer_for(const struct options *options, const struct tokenizer_facts *facts) {
   return (struct packer){.packing = options->packing,
                          .length = options->sequence_length,
+                         .width = dtype_bytes(store_writer_token_type(facts->vocabulary_size)),
                          .bos = facts->bos,
                          .eos = facts->eos,
                          .source_length = options->source_length ? options->source_length
@@ -19,23 +22,31 @@ static enum status give(struct packer *packer, bool real) {
   return real ? packer->take(packer->state, packer->row, count) : STATUS_OK;
 }
 
+/* Writes tokens at `place` of the row. */
+static void put(struct packer *packer, int64_t place, const void *ids, int64_t count) {
+  memcpy((char *)packer->row + (size_t)place * packer->width, ids, (size_t)count * packer->width);
+}
+
+static const void *skip(const struct packer *packer, const void *ids, int64_t count) {
+  return (const char *)ids + (size_t)count * packer->width;
+}
+
 /* Appends tokens; a row that becomes full is given. */
-static enum status append(struct packer *packer, const int32_t *ids, int64_t count, bool real) {
+static enum status append(struct packer *packer, const void *ids, int64_t count, bool real) {
   packer->stream += count;
   while (count) {
     const int64_t room = packer->length - packer->filled;
     const int64_t now = count < room ? count : room;
-    if (real) memcpy(packer->row + packer->filled, ids, (size_t)now * sizeof *ids);
+    if (real) put(packer, packer->filled, ids, now);
+    if (real) ids = skip(packer, ids, now);
     packer->filled += now;
-    if (real) ids += now;
     count -= now;
     if (packer->filled == packer->length) TRY(give(packer, real));
   }
   return STATUS_OK;
 }
 
-static enum status add_wrapped(struct packer *packer, const int32_t *ids, int64_t count,
-                               bool real) {
+static enum status add_wrapped(struct packer *packer, const void *ids, int64_t count, bool real) {
   if (packer->bos >= 0) TRY(append(packer, &packer->bos, 1, real));
   TRY(append(packer, ids, count, real));
   return append(packer, &packer->eos, 1, real);
@@ -43,24 +54,23 @@ static enum status add_wrapped(struct packer *packer, const int32_t *ids, int64_
 
 static enum status end_row(struct packer *packer, bool real) {
   if (!packer->filled) return STATUS_OK;
-  if (real) packer->row[packer->filled] = packer->eos;
+  if (real) put(packer, packer->filled, &packer->eos, 1);
   packer->filled++;
   packer->stream++;
   return give(packer, real);
 }
 
-static enum status add_paragraph(struct packer *packer, const int32_t *ids, int64_t count,
-                                 bool real) {
+static enum status add_paragraph(struct packer *packer, const void *ids, int64_t count, bool real) {
   const int64_t most = packer->length - 1; /* beside the eos */
   if (packer->filled + count > most) TRY(end_row(packer, real));
   for (; count > most; count -= packer->length) {
     TRY(append(packer, ids, packer->length, real));
-    if (real) ids += packer->length;
+    if (real) ids = skip(packer, ids, packer->length);
   }
   return append(packer, ids, count, real);
 }
 
-enum status packer_add(struct packer *packer, const int32_t *ids, int64_t count) {
+enum status packer_add(struct packer *packer, const void *ids, int64_t count) {
   const bool real = ids != NULL;
   if (!count) return STATUS_OK;
   if (packer->packing == PACKING_WRAPPED) return add_wrapped(packer, ids, count, real);
@@ -71,7 +81,7 @@ static int64_t least(int64_t a, int64_t b) {
   return a < b ? a : b;
 }
 
-enum status packer_add_pair(struct packer *packer, const int32_t *ids, int64_t source,
+enum status packer_add_pair(struct packer *packer, const void *ids, int64_t source,
                             int64_t target) {
   const int64_t kept = least(source, packer->source_length);
   const int64_t room = least(target, packer->length - kept);
@@ -85,8 +95,8 @@ enum status packer_add_pair(struct packer *packer, const int32_t *ids, int64_t s
   packer->filled = kept + room;
   packer->stream += kept + room;
   if (ids) {
-    memcpy(packer->row, ids, (size_t)kept * sizeof *ids);
-    memcpy(packer->row + kept, ids + source, (size_t)room * sizeof *ids);
+    put(packer, 0, ids, kept);
+    put(packer, kept, skip(packer, ids, source), room);
   }
   return give(packer, ids != NULL);
 }

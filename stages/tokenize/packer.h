@@ -24,11 +24,12 @@ struct packer {
   /* set by the caller */
   enum packing_choice packing;
   int64_t length;
+  size_t width;          /* bytes of a token: 2 or 4, little-endian */
   int32_t bos, eos;      /* bos may be TOKEN_NONE */
   int64_t source_length; /* of pairs: the longest source */
   bool drops;            /* pairs that are too long, instead of cutting them */
-  int32_t *row;          /* [length], borrowed */
-  enum status (*take)(void *state, const int32_t *ids, int64_t count);
+  void *row;             /* [length], borrowed */
+  enum status (*take)(void *state, const void *ids, int64_t count);
   void *state;
   /* kept by the packer */
   int64_t filled;
@@ -43,11 +44,10 @@ struct packer packer_for(const struct options *options, const struct tokenizer_f
 
 /* Adds a document. Without `ids` rows are counted only, and `take` is not called. Local. Passes on
  * the status of `take`. */
-enum status packer_add(struct packer *packer, const int32_t *ids, int64_t count);
+enum status packer_add(struct packer *packer, const void *ids, int64_t count);
 
 /* Adds a pair of source and target tokens, as packer_add. Local. */
-enum status packer_add_pair(struct packer *packer, const int32_t *ids, int64_t source,
-                            int64_t target);
+enum status packer_add_pair(struct packer *packer, const void *ids, int64_t source, int64_t target);
 
 /* Ends the last paragraph row; the rows that follow depend on nothing before. Local. */
 enum status packer_break(struct packer *packer);

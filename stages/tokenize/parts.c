@@ -10,7 +10,7 @@
 struct header {
   uint64_t magic;
   struct hash128 key;
-  int64_t unit, piece, last, documents, tokens;
+  int64_t unit, piece, last, width, documents, tokens;
   struct tally tally;
   uint64_t documents_hash, tokens_hash;
   uint64_t header_hash; /* of all before it */
@@ -33,8 +33,26 @@ const struct part_document *part_document(const struct part *part, int64_t i) {
   return (const struct part_document *)(const void *)part->documents.bytes + i;
 }
 
-enum status part_add(struct part *part, struct part_document document) {
-  return text_add_bytes(&part->documents, &document, sizeof document);
+int64_t part_tokens(const struct part *part) {
+  return part->width ? (int64_t)part->tokens.length / part->width : 0;
+}
+
+/* Appends ids as 16-bit integers; the vocabulary fits. */
+static enum status add_narrow(struct text *tokens, const int32_t *ids, size_t count) {
+  uint16_t narrow[512];
+  for (size_t at = 0; at < count; at += 512) {
+    const size_t now = count - at < 512 ? count - at : 512;
+    for (size_t i = 0; i < now; i++) narrow[i] = (uint16_t)ids[at + i];
+    TRY(text_add_bytes(tokens, narrow, now * sizeof *narrow));
+  }
+  return STATUS_OK;
+}
+
+enum status part_add(struct part *part, struct part_document document, const int32_t *ids) {
+  const size_t count = (size_t)document.tokens;
+  TRY(text_add_bytes(&part->documents, &document, sizeof document));
+  if (part->width == sizeof(uint16_t)) return add_narrow(&part->tokens, ids, count);
+  return text_add_bytes(&part->tokens, ids, count * sizeof *ids);
 }
 
 static struct header make_header(const struct part *part) {
@@ -43,24 +61,34 @@ static struct header make_header(const struct part *part) {
                           .unit = part->unit,
                           .piece = part->piece,
                           .last = part->last,
+                          .width = part->width,
                           .documents = part_count(part),
-                          .tokens = (int64_t)part->tokens.count,
+                          .tokens = part_tokens(part),
                           .tally = part->tally};
   header.documents_hash = hash_bytes(part->documents.bytes, part->documents.length);
-  header.tokens_hash = hash_bytes(part->tokens.ids, part->tokens.count * sizeof(int32_t));
+  header.tokens_hash = hash_bytes(part->tokens.bytes, part->tokens.length);
   header.header_hash = hash_bytes(&header, offsetof(struct header, header_hash));
   return header;
 }
 
+static bool write_all(const struct part *part, const struct header *header, FILE *file) {
+  const struct text *documents = &part->documents, *tokens = &part->tokens;
+  setvbuf(file, NULL, _IONBF, 0);
+  return fwrite(header, sizeof *header, 1, file) == 1 &&
+         fwrite(documents->bytes, 1, documents->length, file) == documents->length &&
+         fwrite(tokens->bytes, 1, tokens->length, file) == tokens->length;
+}
+
 /* Written beside and renamed, without waiting for storage. */
-static enum status write_file(const char *path, const struct text *bytes) {
+static enum status write_file(const char *path, const struct part *part) {
   char temporary[PATH_MAX];
+  const struct header header = make_header(part);
   CHECK(snprintf(temporary, sizeof temporary, "%s.tmp", path) < PATH_MAX, STATUS_WRITE,
         "path too long: '%s'", path);
   FILE *file = fopen(temporary, "wb");
   CHECK(file, STATUS_WRITE, "cannot create '%s': %s", temporary, strerror(errno));
-  const size_t wrote = fwrite(bytes->bytes, 1, bytes->length, file);
-  const bool whole = fclose(file) == 0 && wrote == bytes->length;
+  const bool wrote = write_all(part, &header, file);
+  const bool whole = fclose(file) == 0 && wrote;
   CHECK(whole, STATUS_WRITE, "cannot write '%s': %s", temporary, strerror(errno));
   CHECK(rename(temporary, path) == 0, STATUS_WRITE, "cannot rename '%s': %s", temporary,
         strerror(errno));
@@ -69,18 +97,8 @@ static enum status write_file(const char *path, const struct text *bytes) {
 
 enum status part_write(const struct part *part, const char *folder) {
   char path[PATH_MAX];
-  struct text bytes = {0};
-  const struct header header = make_header(part);
   TRY(name_part(path, part, folder));
-  enum status status = text_add_bytes(&bytes, &header, sizeof header);
-  if (status == STATUS_OK)
-    status = text_add_bytes(&bytes, part->documents.bytes, part->documents.length);
-  if (status == STATUS_OK)
-    status = text_add_bytes(&bytes, part->tokens.ids, part->tokens.count * sizeof(int32_t));
-  if (status == STATUS_OK) status = write_file(path, &bytes);
-  text_free(&bytes);
-  TRY(status);
-  return STATUS_OK;
+  return write_file(path, part);
 }
 
 static bool is_sound(const struct header *header, const struct part *part) {
@@ -100,7 +118,7 @@ static bool header_exists(const struct part *part, const char *path, bool *last)
   if (got != 1 || !is_sound(&header, part) || file_size(&bytes, path) != STATUS_OK) return false;
   *last = header.last == 1;
   return bytes == sizeof header + (uint64_t)header.documents * sizeof(struct part_document) +
-                      (uint64_t)header.tokens * sizeof(int32_t);
+                      (uint64_t)(header.tokens * header.width);
 }
 
 bool part_exists(struct part *part, const char *folder, bool thoroughly, bool *last) {
@@ -111,33 +129,29 @@ bool part_exists(struct part *part, const char *folder, bool thoroughly, bool *l
   return sound;
 }
 
-static enum status read_documents(struct part *part, FILE *file, const struct header *header) {
-  struct part_document document;
-  for (int64_t i = 0; i < header->documents && fread(&document, sizeof document, 1, file) == 1; i++)
-    TRY(part_add(part, document));
-  return STATUS_OK;
-}
-
-static enum status read_tokens(struct part *part, FILE *file, const struct header *header) {
-  TRY(tokens_reserve(&part->tokens, (size_t)header->tokens));
-  part->tokens.count = fread(part->tokens.ids, sizeof(int32_t), (size_t)header->tokens, file);
+/* Reads so many bytes, as far as there are any. */
+static enum status read_text(struct text *text, FILE *file, int64_t bytes) {
+  TRY(text_reserve(text, (size_t)bytes));
+  text->length = fread(text->bytes, 1, (size_t)bytes, file);
   return STATUS_OK;
 }
 
 static enum status read_open(struct part *part, FILE *file, const char *path, bool with_tokens) {
   static const char advice[] = "remove the file and run again";
   struct header header;
+  setvbuf(file, NULL, _IONBF, 0);
   CHECK(fread(&header, sizeof header, 1, file) == 1 && is_sound(&header, part), STATUS_DAMAGED,
         "%s: not the part that was written here; %s", path, advice);
   part->last = header.last;
+  part->width = header.width;
   part->tally = header.tally;
-  TRY(read_documents(part, file, &header));
+  TRY(read_text(&part->documents, file, header.documents * (int64_t)sizeof(struct part_document)));
   CHECK(hash_bytes(part->documents.bytes, part->documents.length) == header.documents_hash,
         STATUS_DAMAGED, "%s: the list of documents has another hash; %s", path, advice);
   if (!with_tokens) return STATUS_OK;
-  TRY(read_tokens(part, file, &header));
-  CHECK(hash_bytes(part->tokens.ids, part->tokens.count * sizeof(int32_t)) == header.tokens_hash,
-        STATUS_DAMAGED, "%s: the tokens have another hash; %s", path, advice);
+  TRY(read_text(&part->tokens, file, header.tokens * header.width));
+  CHECK(hash_bytes(part->tokens.bytes, part->tokens.length) == header.tokens_hash, STATUS_DAMAGED,
+        "%s: the tokens have another hash; %s", path, advice);
   return STATUS_OK;
 }
 
@@ -155,12 +169,12 @@ enum status part_read(struct part *part, const char *folder, bool with_tokens) {
 
 void part_clear(struct part *part) {
   text_clear(&part->documents);
-  part->tokens.count = 0;
+  text_clear(&part->tokens);
   part->tally = (struct tally){0};
   part->last = 0;
 }
 
 void part_free(struct part *part) {
   text_free(&part->documents);
-  tokens_free(&part->tokens);
+  text_free(&part->tokens);
 }

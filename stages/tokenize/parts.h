@@ -15,7 +15,7 @@
 #include "stages/tokenize/tally.h"
 #include "stages/tokenize/tokenizer.h"
 
-enum { PART_TOKENS = 4 << 20 }; /* a part is ended when it holds as many */
+enum { PART_TOKENS = 1 << 20 }; /* a part is ended when it holds as many */
 
 struct part_document {
   struct hash128 hash; /* of its bytes */
@@ -29,16 +29,18 @@ struct part {
   int64_t unit, piece;
   int64_t last; /* 1: the unit's last part */
   struct tally tally;
+  int64_t width;         /* bytes of a token, 2 or 4: store_writer_token_type */
   struct text documents; /* array of struct part_document, owned */
-  struct tokens tokens;  /* of all documents, one after another */
+  struct text tokens;    /* of all documents, one after another, `width` bytes each; owned */
 };
 
-/* Number of documents, and the i-th. Borrowed. Local. */
+/* Number of documents, of tokens, and the i-th document, borrowed. Local. */
 int64_t part_count(const struct part *part);
+int64_t part_tokens(const struct part *part);
 const struct part_document *part_document(const struct part *part, int64_t i);
 
-/* Adds a document whose ids were appended to part->tokens since the last call. Local. */
-enum status part_add(struct part *part, struct part_document document);
+/* Adds a document and its document.tokens ids. Local. */
+enum status part_add(struct part *part, struct part_document document, const int32_t *ids);
 
 /* Writes a part under FOLDER/parts, which exists. It outlives a killed process; after a failure of
  * the machine it may be damaged, which a thorough look finds. Local. WRITE on failure. */
@@ -49,8 +51,9 @@ enum status part_write(const struct part *part, const char *folder);
  */
 bool part_exists(struct part *part, const char *folder, bool thoroughly, bool *last);
 
-/* Reads part (part->unit, part->piece), and checks it against its hash and part->key; the tokens
- * only when `with_tokens`. Local. DAMAGED names the file and what to do. */
+/* Reads part (part->unit, part->piece) into the memory that `part` has, and checks it against its
+ * hash and part->key; the tokens only when `with_tokens`. Local. DAMAGED names the file and what to
+ * do. */
 enum status part_read(struct part *part, const char *folder, bool with_tokens);
 
 /* Empties for the next part; frees. Local. */

@@ -37,7 +37,8 @@ struct shards {
 /* What a shard's rows tell. */
 struct shards_counts {
   int64_t *histogram; /* [vocabulary], borrowed; counts are added */
-  double entropy;     /* sum over rows of the entropy of the row's own tokens, nats */
+  double entropy;     /* sum over `measured` rows of the entropy of the row's own tokens, nats */
+  int64_t measured;   /* all held-out rows, one in eight of the others */
   int64_t tokens;     /* of the rows */
   int64_t rows;
 };
@@ -52,9 +53,16 @@ void shards_free(struct shards *shards);
 /* Adds a document to a packer. Local. As packer_add. */
 enum status shards_pack(struct packer *packer, const struct corpus_document *document);
 
+/* What makes one shard after another, in the same memory; opaque. */
+struct shards_maker;
+
+/* Makes a maker; frees it (accepts NULL). Local. ENVIRONMENT when memory is out. */
+enum status shards_maker_open(struct shards_maker **maker, const struct shards *shards);
+void shards_maker_close(struct shards_maker *maker);
+
 /* Packs shard number `index` of a side, counts its rows, and writes it unless it is there already.
  * Local. WRITE; DAMAGED. */
-enum status shards_make(const struct shards *shards, enum corpus_side side, int64_t index,
+enum status shards_make(struct shards_maker *maker, enum corpus_side side, int64_t index,
                         struct shards_counts *counts);
 
 #endif

@@ -4,62 +4,83 @@
 #include "sharding/store_writer.h"
 #include "stages/tokenize/shards.h"
 
+enum { ENTROPY_SHARE = 8 };
+
 /* Makes the rows [first, first + count) of a side. */
-struct maker {
+struct shards_maker {
   const struct shards *shards;
   const struct shards_side *side;
   enum corpus_side which;
   struct packer packer;
-  int64_t skip; /* rows to leave out before the first that is taken */
-  int64_t left; /* rows to take */
-  bool writes;  /* else the shard is there already */
+  int64_t skip;      /* rows to leave out before the first that is taken */
+  int64_t left;      /* rows to take */
+  int64_t row_index; /* of the next row, in the side */
+  bool writes;       /* else the shard is there already */
   struct store_writer writer;
   struct shards_counts *counts;
-  int64_t *seen;    /* [vocabulary], zero between rows */
-  double *c_log_c;  /* [length + 1] */
-  uint16_t *narrow; /* [length] */
+  void *row;       /* [length], owned: the packer's */
+  int32_t *ids;    /* [length], owned: the row's tokens */
+  int32_t *seen;   /* [vocabulary], owned: zero between rows */
+  double *c_log_c; /* [length + 1], owned */
   struct corpus_piece piece;
 };
 
+static const int32_t *widen(struct shards_maker *maker, const void *row, int64_t count) {
+  const uint16_t *narrow = row;
+  if (maker->packer.width == sizeof *maker->ids) return row;
+  for (int64_t i = 0; i < count; i++) maker->ids[i] = narrow[i];
+  return maker->ids;
+}
+
 /* Entropy of the row's own distribution of tokens, nats: log n - (sum of c log c) / n over its
- * different tokens; adds them to the histogram. */
-static double count_row(struct maker *maker, const int32_t *ids, int64_t count) {
+ * different tokens. */
+static double entropy_of(struct shards_maker *maker, const int32_t *ids, int64_t count) {
+  int32_t *const seen = maker->seen;
   double sum = 0;
+  for (int64_t i = 0; i < count; i++) seen[ids[i]]++;
   for (int64_t i = 0; i < count; i++) {
-    maker->seen[ids[i]]++;
-    maker->counts->histogram[ids[i]]++;
-  }
-  for (int64_t i = 0; i < count; i++) {
-    sum += maker->c_log_c[maker->seen[ids[i]]];
-    maker->seen[ids[i]] = 0;
+    const int32_t times = seen[ids[i]]; /* 0 when counted before: branches would cost more */
+    sum += maker->c_log_c[times];
+    seen[ids[i]] = 0;
   }
   return log((double)count) - sum / (double)count;
 }
 
-static enum status write_row(struct maker *maker, const int32_t *ids, int64_t count) {
-  const int32_t source = (int32_t)maker->packer.source;
-  if (maker->packer.packing == PACKING_PAIRS) TRY(store_writer_add(&maker->writer, 1, &source, 1));
-  if (store_writer_token_type(maker->shards->facts->vocabulary_size) != DTYPE_U16)
-    return store_writer_add(&maker->writer, 0, ids, count);
-  for (int64_t i = 0; i < count; i++) maker->narrow[i] = (uint16_t)ids[i];
-  return store_writer_add(&maker->writer, 0, maker->narrow, count);
+/* Of the training side one row in ENTROPY_SHARE is measured: it takes longer than all the rest. */
+static bool is_measured(const struct shards_maker *maker) {
+  return maker->which == CORPUS_HELD_OUT || maker->row_index % ENTROPY_SHARE == 0;
 }
 
-static enum status take_row(void *state, const int32_t *ids, int64_t count) {
-  struct maker *maker = state;
+static void count_row(struct shards_maker *maker, const void *row, int64_t count) {
+  const int32_t *ids = widen(maker, row, count);
+  struct shards_counts *counts = maker->counts;
+  for (int64_t i = 0; i < count; i++) counts->histogram[ids[i]]++;
+  counts->rows++;
+  counts->tokens += count;
+  if (is_measured(maker)) counts->entropy += entropy_of(maker, ids, count);
+  counts->measured += is_measured(maker);
+  maker->row_index++;
+}
+
+static enum status write_row(struct shards_maker *maker, const void *row, int64_t count) {
+  const int32_t source = (int32_t)maker->packer.source;
+  if (maker->packer.packing == PACKING_PAIRS) TRY(store_writer_add(&maker->writer, 1, &source, 1));
+  return store_writer_add(&maker->writer, 0, row, count);
+}
+
+static enum status take_row(void *state, const void *row, int64_t count) {
+  struct shards_maker *maker = state;
   if (maker->skip > 0) {
     maker->skip--;
     return STATUS_OK;
   }
   if (!maker->left) return STATUS_OK;
   maker->left--;
-  maker->counts->rows++;
-  maker->counts->tokens += count;
-  maker->counts->entropy += count_row(maker, ids, count);
-  return maker->writes ? write_row(maker, ids, count) : STATUS_OK;
+  count_row(maker, row, count);
+  return maker->writes ? write_row(maker, row, count) : STATUS_OK;
 }
 
-static enum status pack_part(struct maker *maker, int64_t index) {
+static enum status pack_part(struct shards_maker *maker, int64_t index) {
   const struct corpus *corpus = maker->shards->corpus;
   struct corpus_document document;
   TRY(corpus_load(corpus, &maker->piece, index, true));
@@ -72,7 +93,7 @@ static enum status pack_part(struct maker *maker, int64_t index) {
 
 /* The part in which row `first` begins; the packer starts at a part's begin, the rows between are
  * skipped. A stream that starts inside a row is aligned by pretending that its begin is filled. */
-static int64_t find_part(struct maker *maker, int64_t first) {
+static int64_t find_part(struct shards_maker *maker, int64_t first) {
   const bool wrapped = maker->packer.packing == PACKING_WRAPPED;
   const int64_t length = maker->packer.length, *before = maker->side->before;
   const int64_t target = wrapped ? first * length : first;
@@ -83,7 +104,7 @@ static int64_t find_part(struct maker *maker, int64_t first) {
   return part;
 }
 
-static enum status pack(struct maker *maker, int64_t first) {
+static enum status pack(struct shards_maker *maker, int64_t first) {
   for (int64_t part = find_part(maker, first); maker->left; part++) {
     CHECK(part < maker->shards->corpus->part_count, STATUS_INTERNAL,
           "the parts of %s end %lld rows too early", maker->side->name, (long long)maker->left);
@@ -92,18 +113,16 @@ static enum status pack(struct maker *maker, int64_t first) {
   return STATUS_OK;
 }
 
-static enum status write_shard(struct maker *maker, const struct store_writer_options *options,
-                               int64_t first) {
+static enum status write_shard(struct shards_maker *maker,
+                               const struct store_writer_options *options, int64_t first) {
   maker->writes = !store_writer_is_done(options);
-  if (maker->writes) TRY(store_writer_open(&maker->writer, options));
-  enum status status = pack(maker, first);
-  if (maker->writes && status == STATUS_OK) status = store_writer_close(&maker->writer);
-  if (maker->writes) store_writer_abandon(&maker->writer);
-  TRY(status);
-  return STATUS_OK;
+  if (maker->writes) TRY(store_writer_begin(&maker->writer, options));
+  maker->row_index = first;
+  TRY(pack(maker, first));
+  return maker->writes ? store_writer_write(&maker->writer) : STATUS_OK;
 }
 
-static enum status make(struct maker *maker, int64_t index) {
+static enum status make(struct shards_maker *maker, int64_t index) {
   const struct shards *shards = maker->shards;
   const bool wrapped = maker->packer.packing == PACKING_WRAPPED;
   const bool paired = maker->packer.packing == PACKING_PAIRS;
@@ -123,6 +142,7 @@ static enum status make(struct maker *maker, int64_t index) {
                                                .name = maker->side->name,
                                                .tag = shards->tag,
                                                .index = index,
+                                               .level = (int)shards->options->shard_level,
                                                .columns = columns,
                                                .column_count = paired ? 2 : 1,
                                                .pairs = pairs,
@@ -133,31 +153,47 @@ static enum status make(struct maker *maker, int64_t index) {
   return write_shard(maker, &options, first);
 }
 
-enum status shards_make(const struct shards *shards, enum corpus_side side, int64_t index,
+enum status shards_make(struct shards_maker *maker, enum corpus_side side, int64_t index,
                         struct shards_counts *counts) {
-  const size_t length = (size_t)shards->options->sequence_length;
-  struct maker maker = {
-      .shards = shards, .side = &shards->sides[side], .which = side, .counts = counts};
-  maker.packer = packer_for(shards->options, shards->facts);
-  maker.packer.row = calloc(length, sizeof(int32_t));
-  maker.packer.take = take_row;
-  maker.packer.state = &maker;
-  maker.seen = calloc((size_t)shards->facts->vocabulary_size, sizeof *maker.seen);
-  maker.narrow = calloc(length, sizeof *maker.narrow);
-  maker.c_log_c = calloc(length + 1, sizeof *maker.c_log_c);
-  for (size_t c = 1; maker.c_log_c && c <= length; c++)
-    maker.c_log_c[c] = (double)c * log((double)c);
-  enum status status;
-  if (maker.packer.row && maker.seen && maker.narrow && maker.c_log_c)
-    status = make(&maker, index);
-  else
-    status = error_raise(STATUS_ENVIRONMENT, __FILE__, __LINE__, __func__,
-                         "out of memory: a row of %zu tokens", length);
-  free(maker.packer.row);
-  free(maker.seen);
-  free(maker.narrow);
-  free(maker.c_log_c);
-  corpus_piece_free(&maker.piece);
-  TRY(status);
+  maker->side = &maker->shards->sides[side];
+  maker->which = side;
+  maker->counts = counts;
+  maker->packer = packer_for(maker->shards->options, maker->shards->facts);
+  maker->packer.row = maker->row;
+  maker->packer.take = take_row;
+  maker->packer.state = maker;
+  return make(maker, index);
+}
+
+static enum status take_room(struct shards_maker *maker) {
+  const size_t length = (size_t)maker->shards->options->sequence_length;
+  maker->row = calloc(length, sizeof *maker->ids);
+  maker->ids = calloc(length, sizeof *maker->ids);
+  maker->seen = calloc((size_t)maker->shards->facts->vocabulary_size, sizeof *maker->seen);
+  maker->c_log_c = calloc(length + 1, sizeof *maker->c_log_c);
+  CHECK(maker->row && maker->ids && maker->seen && maker->c_log_c, STATUS_ENVIRONMENT,
+        "out of memory: a row of %zu tokens", length);
+  for (size_t c = 1; c <= length; c++) maker->c_log_c[c] = (double)c * log((double)c);
   return STATUS_OK;
+}
+
+enum status shards_maker_open(struct shards_maker **maker, const struct shards *shards) {
+  *maker = calloc(1, sizeof **maker);
+  CHECK(*maker, STATUS_ENVIRONMENT, "out of memory: a maker of shards");
+  (*maker)->shards = shards;
+  const enum status status = take_room(*maker);
+  if (status != STATUS_OK) shards_maker_close(*maker);
+  if (status != STATUS_OK) *maker = NULL;
+  return status;
+}
+
+void shards_maker_close(struct shards_maker *maker) {
+  if (!maker) return;
+  store_writer_abandon(&maker->writer);
+  corpus_piece_free(&maker->piece);
+  free(maker->row);
+  free(maker->ids);
+  free(maker->seen);
+  free(maker->c_log_c);
+  free(maker);
 }

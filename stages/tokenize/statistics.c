@@ -9,15 +9,28 @@
 #include "pipeline/base/file.h"
 #include "stages/tokenize/unigram_loss.h"
 
+struct work {
+  const struct shards *shards;
+  struct shards_maker *maker;
+  struct comm *comm;
+};
+
+/* Sides are dealt as one row of shards, so that ranks that got one less before are first. */
+static bool is_mine(const struct work *work, enum corpus_side which, int64_t shard) {
+  const int64_t before = which == CORPUS_TRAIN ? 0 : work->shards->sides[CORPUS_TRAIN].shards;
+  return (before + shard) % work->comm->size == work->comm->rank;
+}
+
 /* This rank's shards of a side; entropies[i] = sum over the rows of shard i. */
 static enum status make_side(struct statistics_side *side, double *entropies,
-                             const struct shards *shards, enum corpus_side which,
-                             const struct comm *comm) {
-  for (int64_t i = comm->rank; i < shards->sides[which].shards; i += comm->size) {
+                             const struct work *work, enum corpus_side which) {
+  for (int64_t i = 0; i < work->shards->sides[which].shards; i++) {
     struct shards_counts counts = {.histogram = side->histogram};
-    TRY(shards_make(shards, which, i, &counts));
+    if (!is_mine(work, which, i)) continue;
+    TRY(shards_make(work->maker, which, i, &counts));
     side->tokens += counts.tokens;
     side->rows += counts.rows;
+    side->measured += counts.measured;
     entropies[i] = counts.entropy;
   }
   return STATUS_OK;
@@ -35,32 +48,43 @@ static enum status reduce_side(struct statistics_side *side, double *entropies, 
   TRY(comm_allreduce(comm, side->histogram, vocabulary, DTYPE_I64, COMM_SUM));
   TRY(comm_allreduce(comm, &side->tokens, 1, DTYPE_I64, COMM_SUM));
   TRY(comm_allreduce(comm, &side->rows, 1, DTYPE_I64, COMM_SUM));
+  TRY(comm_allreduce(comm, &side->measured, 1, DTYPE_I64, COMM_SUM));
   TRY(comm_allreduce(comm, entropies, shards, DTYPE_F64, COMM_SUM)); /* one is not zero: exact */
-  side->row_entropy = mean_entropy(entropies, shards, side->rows);
+  side->row_entropy = mean_entropy(entropies, shards, side->measured);
   return STATUS_OK;
 }
 
-static enum status make_one_side(struct statistics_side *side, const struct shards *shards,
-                                 enum corpus_side which, struct comm *comm) {
-  const int64_t vocabulary = shards->facts->vocabulary_size, count = shards->sides[which].shards;
+static enum status make_one_side(struct statistics_side *side, const struct work *work,
+                                 enum corpus_side which) {
+  const int64_t count = work->shards->sides[which].shards;
+  const int64_t vocabulary = work->shards->facts->vocabulary_size;
   double *entropies = calloc((size_t)count + 1, sizeof *entropies);
   side->histogram = calloc((size_t)vocabulary, sizeof *side->histogram);
   enum status status = STATUS_OK;
   if (!entropies || !side->histogram)
     status = error_raise(STATUS_ENVIRONMENT, __FILE__, __LINE__, __func__,
                          "out of memory: a histogram of %lld tokens", (long long)vocabulary);
-  if (status == STATUS_OK) status = make_side(side, entropies, shards, which, comm);
-  status = comm_agree(comm, status);
-  if (status == STATUS_OK) status = reduce_side(side, entropies, count, vocabulary, comm);
+  if (status == STATUS_OK) status = make_side(side, entropies, work, which);
+  status = comm_agree(work->comm, status);
+  if (status == STATUS_OK) status = reduce_side(side, entropies, count, vocabulary, work->comm);
   free(entropies);
   return status;
 }
 
+static enum status make_sides(struct statistics *statistics, const struct work *work) {
+  for (int side = 0; side < CORPUS_SIDES; side++)
+    TRY(make_one_side(&statistics->sides[side], work, (enum corpus_side)side));
+  return STATUS_OK;
+}
+
 enum status statistics_make(struct statistics *statistics, const struct shards *shards,
                             struct comm *comm) {
+  struct work work = {.shards = shards, .comm = comm};
   *statistics = (struct statistics){0};
-  for (int side = 0; side < CORPUS_SIDES; side++)
-    TRY(make_one_side(&statistics->sides[side], shards, (enum corpus_side)side, comm));
+  TRY(comm_agree(comm, shards_maker_open(&work.maker, shards)));
+  const enum status status = make_sides(statistics, &work);
+  shards_maker_close(work.maker);
+  TRY(status);
   statistics->unigram_loss =
       unigram_loss(statistics->sides[CORPUS_HELD_OUT].histogram,
                    statistics->sides[CORPUS_TRAIN].histogram, shards->facts->vocabulary_size);

@@ -9,7 +9,8 @@
 struct statistics_side {
   int64_t *histogram; /* [vocabulary], owned: tokens of the rows, marks included */
   int64_t tokens, rows;
-  double row_entropy; /* mean over rows, nats */
+  int64_t measured;   /* rows whose entropy was measured: all held-out ones, one in eight others */
+  double row_entropy; /* their mean, nats */
 };
 
 struct statistics {

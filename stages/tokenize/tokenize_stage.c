@@ -43,13 +43,14 @@ static void show_progress(struct log *log, const struct encode_unit *work, int64
 }
 
 /* Encodes this rank's units that are not done; ends early when a stop is requested. */
-static enum status encode_units(const struct encode_unit *work, const struct stage *stage) {
+static enum status encode_units(const struct encode_unit *work, const struct stage *stage,
+                                struct encode_unit_room *room) {
   const int64_t units = (int64_t)work->inputs->unit_count;
   const double begun = timer_now();
   for (int64_t unit = stage->comm->rank; unit < units; unit += stage->comm->size) {
     CHECK(!stage_stop_requested(), STATUS_STOPPED, "stopped on request at unit %lld of %lld",
           (long long)unit, (long long)units);
-    if (!encode_unit_parts(work, unit, true)) TRY(encode_unit_run(work, unit));
+    if (!encode_unit_parts(work, unit, true)) TRY(encode_unit_run(work, unit, room));
     show_progress(stage->log, work, unit, begun);
   }
   return STATUS_OK;
@@ -163,11 +164,18 @@ done:
   return status;
 }
 
+static enum status encode_all(const struct encode_unit *work, const struct stage *stage) {
+  struct encode_unit_room room = {0};
+  const enum status status = encode_units(work, stage, &room);
+  encode_unit_room_free(&room);
+  return comm_agree(stage->comm, status);
+}
+
 static enum status encode_and_pack(const struct encode_unit *work, struct stage *stage) {
   struct corpus corpus = {0};
   enum status status;
   TRY(comm_agree(stage->comm, make_parts_folder(stage)));
-  TRY(comm_agree(stage->comm, encode_units(work, stage)));
+  TRY(encode_all(work, stage));
   TRY_OR(status, done, corpus_open(&corpus, work, stage->options->held_out, stage->comm));
   TRY_OR(status, done, check_documents(&corpus, stage));
   TRY_OR(status, done, pack(&corpus, work->tokenizer, stage));

@@ -151,24 +151,22 @@ static enum status specify(char spec[PATH_MAX], const struct options *options,
 }
 
 /* Opens what the options name and keeps a copy: on rank 0. */
-static enum status make_copy(const struct vocabulary *vocabulary, const char *trained) {
+static enum status make_copy(struct tokenizer **tokenizer, const struct vocabulary *vocabulary,
+                             const char *trained) {
   char spec[PATH_MAX];
-  struct tokenizer *tokenizer;
   TRY(specify(spec, vocabulary->options, trained));
-  TRY(tokenizer_open(&tokenizer, spec));
-  const enum status status = tokenizer_save(tokenizer, vocabulary->folder);
-  tokenizer_close(tokenizer);
-  TRY(status);
-  return STATUS_OK;
+  TRY(tokenizer_open(tokenizer, spec));
+  return tokenizer_save(*tokenizer, vocabulary->folder);
 }
 
-static enum status make(const struct vocabulary *vocabulary, struct comm *comm) {
+static enum status make(struct tokenizer **tokenizer, const struct vocabulary *vocabulary,
+                        struct comm *comm) {
   char trained[PATH_MAX];
   const int length = snprintf(trained, sizeof trained, "%s/tokenizer.model", vocabulary->folder);
   CHECK(length < PATH_MAX, STATUS_MISMATCH, "path too long: '%s'", vocabulary->folder);
   if (vocabulary->options->tokenizer == TOKENIZER_TRAIN)
     TRY(train_together(vocabulary, trained, comm));
-  return comm_agree(comm, comm->rank ? STATUS_OK : make_copy(vocabulary, trained));
+  return comm_agree(comm, comm->rank ? STATUS_OK : make_copy(tokenizer, vocabulary, trained));
 }
 
 /* Rank 0 looks, so that all ranks see the same. */
@@ -179,13 +177,23 @@ static enum status is_made(uint8_t *made, const struct vocabulary *vocabulary, s
   return comm_broadcast(comm, made, sizeof *made, 0);
 }
 
+/* Ranks that have not made it read the copy. */
+static enum status open_copy(struct tokenizer **tokenizer, const char *folder) {
+  return *tokenizer ? STATUS_OK : tokenizer_open(tokenizer, folder);
+}
+
+static enum status open_or_make(struct tokenizer **tokenizer, const struct vocabulary *vocabulary,
+                                struct comm *comm) {
+  uint8_t made;
+  TRY(is_made(&made, vocabulary, comm));
+  if (!made) TRY(make(tokenizer, vocabulary, comm));
+  return comm_agree(comm, open_copy(tokenizer, vocabulary->folder));
+}
+
 enum status vocabulary_open(struct tokenizer **tokenizer, const struct vocabulary *vocabulary,
                             struct comm *comm) {
-  uint8_t made;
   *tokenizer = NULL;
-  TRY(is_made(&made, vocabulary, comm));
-  if (!made) TRY(make(vocabulary, comm));
-  const enum status status = comm_agree(comm, tokenizer_open(tokenizer, vocabulary->folder));
+  const enum status status = open_or_make(tokenizer, vocabulary, comm);
   if (status == STATUS_OK) return STATUS_OK;
   tokenizer_close(*tokenizer);
   *tokenizer = NULL;

@@ -11,8 +11,9 @@
 #include "stages/tokenize/packer.h"
 #include "stages/tokenize/unigram_loss.h"
 
-static enum status take(void *state, const int32_t *ids, int64_t count) {
+static enum status take(void *state, const void *row, int64_t count) {
   struct text *text = state;
+  const int32_t *ids = row;
   for (int64_t i = 0; i < count; i++) TRY(text_format(text, "%d ", ids[i]));
   return text_add(text, "| ");
 }
@@ -25,6 +26,7 @@ static void assert_rows(enum packing_choice packing, int32_t bos, const char *ex
   struct text rows = {0};
   struct packer packer = {.packing = packing,
                           .length = 4,
+                          .width = sizeof *row,
                           .bos = bos,
                           .eos = 1,
                           .row = row,
@@ -61,8 +63,11 @@ static void assert_pairs(bool drops, const char *expected, int64_t cut, int64_t 
   static const int64_t sides[][2] = {{3, 1}, {4, 4}, {2, 0}, {1, 6}};
   int32_t row[6];
   struct text rows = {0};
-  struct packer counter = {
-      .packing = PACKING_PAIRS, .length = 6, .source_length = 3, .drops = drops};
+  struct packer counter = {.packing = PACKING_PAIRS,
+                           .length = 6,
+                           .width = sizeof *row,
+                           .source_length = 3,
+                           .drops = drops};
   struct packer packer = counter;
   packer.row = row;
   packer.take = take;
