@@ -72,6 +72,15 @@ static enum status check_pairs(struct subject s) {
   return STATUS_OK;
 }
 
+/* A teacher that follows the average needs one. */
+static enum status check_teacher(struct subject s) {
+  if (!reads(s, OPTION_distill_teacher)) return STATUS_OK;
+  CHECK(s.options->distill_teacher != TEACHER_EMA || s.options->ema > 0, STATUS_MISMATCH,
+        "%s: node '%s': distill_teacher: ema needs an average; set ema to more than 0", s.where,
+        s.node);
+  return STATUS_OK;
+}
+
 enum status options_check(const struct options *options, enum kind kind, const char *node,
                           const char *where) {
   const struct subject subject = {options, kind, node, where};
@@ -81,5 +90,6 @@ enum status options_check(const struct options *options, enum kind kind, const c
   TRY(check_encoder_heads(subject));
   TRY(check_guidance(subject));
   TRY(check_pairs(subject));
+  TRY(check_teacher(subject));
   return STATUS_OK;
 }

@@ -2,8 +2,8 @@
  *
  * A row off the diagonal has the student's psi_{s,t} against the mixture
  *   p = omega psi_{s,u}(z_s) + (1 - omega) psi_{u,t}(X_{s,u}(z_s)), u midway in alpha,
- * where the teacher's pieces are the base's own Euler steps (psi_{s,s} and psi_{u,u}), or the
- * student's maps with the gradient stopped.
+ * where the teacher's pieces are the base's own Euler steps (psi_{s,s} and psi_{u,u}), or the maps
+ * of the student, or of its average, with the gradient stopped.
  */
 #include "stages/flow/cfm_state.h"
 #include "stages/model/layers/combine.h"
@@ -81,17 +81,18 @@ static struct value *advance(struct tape *tape, const struct flow_batch *batch,
 static void run_teacher(struct flow *flow, struct tape *tape, const struct flow_batch *batch,
                         const struct jumps *jumps, struct value *y, struct head_teacher *teacher) {
   const struct cfm *cfm = flow->state;
-  const bool own = flow->distill->distill_teacher == TEACHER_SELF;
-  const struct cfm_model *model = own ? &cfm->model : &cfm->teacher;
+  const enum teacher_choice who = flow->distill->distill_teacher;
+  const struct cfm_model *model = who == TEACHER_SELF ? &cfm->model : &cfm->teacher;
+  const bool maps = who != TEACHER_BASE;
   const int64_t T = batch->positions;
   struct value *first =
-      cfm_hidden(tape, model, y, jumps->from, own ? jumps->middle : jumps->from, jumps->count, T);
+      cfm_hidden(tape, model, y, jumps->from, maps ? jumps->middle : jumps->from, jumps->count, T);
   struct value *mean = head_expectation(
       tape, first, &(struct head){.vocab = flow->vocab, .w = model->output}, cfm->model.table);
   struct value *middle = advance(tape, batch, jumps, y, mean);
   teacher->w = model->output;
   teacher->first = first;
-  teacher->second = cfm_hidden(tape, model, middle, jumps->middle, own ? jumps->to : jumps->middle,
+  teacher->second = cfm_hidden(tape, model, middle, jumps->middle, maps ? jumps->to : jumps->middle,
                                jumps->count, T);
   teacher->omega = jumps->omega;
 }

@@ -1,5 +1,7 @@
 #include "stages/train/train_fetch.h"
 
+#include "stages/train/train_teacher.h"
+
 static bool fetches(const struct train *train) {
   return train->options->zero == ZERO_3 && train->grid.world->size > 1;
 }
@@ -12,6 +14,14 @@ static void number_layers(struct train *train, const struct params *params) {
   for (int64_t i = 0; i < params->count; i++) {
     struct param_layer *layer = params->items[i]->layer;
     if (layer && layer->first == i) layer->number = train->layers++;
+  }
+}
+
+/* A teacher that follows the student stays where the student is made. */
+static void place_follower(struct train *train) {
+  for (int64_t i = 0; i < train->trained_count; i++) {
+    const int64_t at = train_teacher_place(train, i);
+    if (at >= 0) train->teacher_owner[at] = train->zero.owner[i];
   }
 }
 
@@ -28,6 +38,7 @@ static void place_teacher(struct train *train) {
     if (is_kept_apart(teacher->items[i]))
       costs[apart++] = (struct zero_cost){(double)param_count(teacher->items[i]), i};
   zero_assign(train->teacher_owner, costs, apart, loads, (int)ranks);
+  if (train_teacher_follows(train)) place_follower(train);
 }
 
 static void place(const struct train *train, struct param *param, int owner) {

@@ -12,6 +12,7 @@
 #include "stages/train/train_fetch.h"
 #include "stages/train/train_inputs.h"
 #include "stages/train/train_saved.h"
+#include "stages/train/train_teacher.h"
 
 enum { DECLARATION_BYTES = 1 << 30 }; /* reserved, hardly touched */
 
@@ -195,6 +196,7 @@ static enum status set_weights(struct train *train) {
   optimizer_start(&train->optimizer);
   TRY(train_saved_read(train, &resumed));
   if (resumed) log_line(train->stage->log, "resumes after step %" PRId64, train->counts.step);
+  TRY(train_teacher_follow(train));
   return train->flow.kind->prepare ? train->flow.kind->prepare(&train->flow) : STATUS_OK;
 }
 

@@ -7,6 +7,7 @@
 #include "stages/train/schedule.h"
 #include "stages/train/train_exchange.h"
 #include "stages/train/train_fetch.h"
+#include "stages/train/train_teacher.h"
 
 /* One micro step on a tape. */
 struct micro {
@@ -108,6 +109,7 @@ static enum status update(struct train *train, const struct train_result *result
     if (!param->derived && param->place == PARAM_EVERYWHERE)
       TRY(zero_share(&train->zero, i, param->data, param->row_count * param->cols * (int64_t)each));
   }
+  TRY(train_teacher_follow(train));
   TRY(train_fetch_again(train));
   timer_switch(&train->timer, TIMER_OTHER);
   return train->flow.kind->prepare ? train->flow.kind->prepare(&train->flow) : STATUS_OK;

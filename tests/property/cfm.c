@@ -100,8 +100,46 @@ static void validation_has_noise_of_its_own(void **state) {
   tiny_flow_close(&tiny);
 }
 
+/* The shares of rows that jump, and of jumps that go the whole way. */
+static void count_jumps(double share, double whole_share, int counts[2]) {
+  enum { ROWS = 4000 };
+  struct tiny_flow tiny;
+  struct options distill;
+  options_defaults(&distill);
+  distill.distill_share = share;
+  distill.distill_whole_share = whole_share;
+  tiny_flow_options(&tiny);
+  tiny.options.cfm_condition = 4;
+  tiny_flow_open(&tiny, &flow_cfm);
+  tiny.flow.distill = &distill;
+  counts[0] = counts[1] = 0;
+  for (int64_t i = 0; i < ROWS; i++) {
+    struct flow_batch batch = tiny_flow_row(&tiny, 0);
+    batch.samples = &i;
+    const struct cfm_row drawn = cfm_draw_row(&tiny.flow, &batch, 0);
+    const bool whole = drawn.from == 0 && drawn.to == 1;
+    assert_true(drawn.jump ? drawn.from < drawn.to : drawn.from == drawn.to);
+    counts[0] += drawn.jump;
+    counts[1] += drawn.jump && whole;
+  }
+  tiny_flow_close(&tiny);
+}
+
+static void shares_of_jumps_are_as_asked(void **state) {
+  (void)state;
+  int counts[2];
+  count_jumps(0, 1, counts);
+  assert_true(counts[0] == 0);
+  count_jumps(1, 1, counts);
+  assert_true(counts[0] == 4000 && counts[1] == 4000);
+  count_jumps(0.25, 0.125, counts); /* within five deviations */
+  assert_in_range(counts[0], 1000 - 137, 1000 + 137);
+  assert_in_range(counts[1], 125 - 55, 125 + 55);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(row_does_not_depend_on_its_batch),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(shares_of_jumps_are_as_asked),
+                                     cmocka_unit_test(row_does_not_depend_on_its_batch),
                                      cmocka_unit_test(text_does_not_depend_on_its_batch),
                                      cmocka_unit_test(times_are_stratified_over_the_set),
                                      cmocka_unit_test(jumps_are_stratified_over_the_set),
