@@ -129,8 +129,9 @@ static void draw_next(struct flow *flow, struct tape *tape, const struct flow_re
   }
   struct value *hidden = gpt_forward(tape, net, flow->vocab, prefix, count, length);
   head_sample(tape, drawn, combine_pick_rows(tape, hidden, last, count),
-              &(struct head){.vocab = flow->vocab, .w = net->table}, request->options->temperature,
-              streams, 1);
+              &(struct head){.vocab = flow->vocab, .w = net->table},
+              (struct head_law){request->options->temperature, request->options->top_p}, streams,
+              1);
   for (int64_t i = 0; i < count; i++) tokens[i * T + t] = drawn[i];
 }
 

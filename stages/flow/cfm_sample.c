@@ -1,5 +1,10 @@
-/* Sampling categorical flow maps: N steps from noise to text, carrying d numbers a position. */
+/* Sampling categorical flow maps: N steps from noise to text, carrying d numbers a position.
+ *
+ * A text is drawn as a whole, or block by block: the positions before a block are given clean, and
+ * those behind it are drawn along and forgotten.
+ */
 #include "stages/flow/cfm_state.h"
+#include "stages/model/layers/dropout.h"
 #include "stages/model/layers/head_expectation.h"
 #include "stages/model/layers/head_sample.h"
 #include "stages/model/layers/linear.h"
@@ -10,77 +15,148 @@ struct walk {
   int64_t count, positions, width;
   float *y;          /* [count * positions, width] */
   float *mean;       /* the same shape: scratch */
+  float *weak;       /* the same shape: scratch */
   double *from, *to; /* [count] */
   const struct flow_request *request;
+  int32_t *tokens; /* [count, positions], the caller's */
+  int64_t fixed;   /* positions whose tokens are settled */
+  uint32_t block;
 };
 
-static bool in_prefix(const struct walk *walk, int64_t position) {
-  return position % walk->positions < walk->request->prefix_length;
+static bool is_fixed(const struct walk *walk, int64_t position) {
+  return position % walk->positions < walk->fixed;
+}
+
+/* One stream a text and block. */
+static struct random_stream *open_streams(struct tape *tape, const struct walk *walk,
+                                          const char *purpose) {
+  struct random_stream *streams = arena_take(tape->records, (size_t)walk->count * sizeof *streams);
+  for (int64_t i = 0; i < walk->count; i++)
+    streams[i] = random_open(walk->request->seed, purpose, (uint64_t)(walk->request->first + i),
+                             walk->block);
+  return streams;
 }
 
 /* y = L eta, eta keyed by the text's index. */
 static void start(const struct flow *flow, struct tape *tape, struct walk *walk) {
   const struct cfm *cfm = flow->state;
   const int64_t row = walk->positions * walk->width;
-  for (int64_t i = 0; walk->y && i < walk->count; i++) {
-    const struct random_stream stream = random_open(walk->request->seed, "cfm.sample.noise",
-                                                    (uint64_t)(walk->request->first + i), 0);
-    random_fill_normal(walk->y + i * row, row, stream, 0);
-  }
+  const struct random_stream *streams = open_streams(tape, walk, "cfm.sample.noise");
+  for (int64_t i = 0; walk->y && i < walk->count; i++)
+    random_fill_normal(walk->y + i * row, row, streams[i], 0);
   struct value *eta = tape_input(tape, walk->y, walk->count * walk->positions, walk->width);
   tape_output(tape, walk->y, linear_forward(tape, eta, cfm->factor, NULL));
 }
 
-/* Puts the given tokens' rows of the table into the state. */
-static void pin_prefix(const struct flow *flow, struct tape *tape, struct walk *walk) {
+/* Puts the settled tokens' rows of the table into the state. */
+static void pin(const struct flow *flow, struct tape *tape, struct walk *walk) {
   const struct cfm *cfm = flow->state;
-  const struct flow_request *request = walk->request;
-  const int64_t given = request->prefix_length, d = walk->width;
-  if (given == 0) return;
-  struct value *rows = vocab_embedding_forward(tape, flow->vocab, request->prefix,
-                                               walk->count * given, cfm->model.table);
-  tape_output(tape, walk->mean, rows);
+  const int64_t fixed = walk->fixed, d = walk->width, T = walk->positions;
+  if (fixed == 0) return;
+  int32_t *ids = arena_take(tape->records, (size_t)(walk->count * fixed) * sizeof *ids);
+  for (int64_t i = 0; i < walk->count * fixed; i++)
+    ids[i] = walk->tokens[i / fixed * T + i % fixed];
+  tape_output(tape, walk->mean, vocab_embedding_forward(tape, flow->vocab, ids,
+                                                        walk->count * fixed, cfm->model.table));
   for (int64_t i = 0; walk->y && i < walk->count; i++)
-    for (int64_t j = 0; j < given * d; j++)
-      walk->y[i * walk->positions * d + j] = walk->mean[i * given * d + j];
+    for (int64_t j = 0; j < fixed * d; j++)
+      walk->y[i * T * d + j] = walk->mean[i * fixed * d + j];
 }
 
-/* y = ((1 - b) y + (b - a) mean) / (1 - a) outside the prefix. */
+/* y = ((1 - b) y + (b - a) mean) / (1 - a) where tokens are not settled. */
 static void advance(struct walk *walk, double a, double b) {
   const int64_t n = walk->count * walk->positions, d = walk->width;
   for (int64_t i = 0; walk->y && i < n; i++) {
-    if (in_prefix(walk, i)) continue;
+    if (is_fixed(walk, i)) continue;
     for (int64_t c = i * d; c < (i + 1) * d; c++)
       walk->y[c] =
           (float)(((1 - b) * (double)walk->y[c] + (b - a) * (double)walk->mean[c]) / (1 - a));
   }
 }
 
+/* A base is only known on the diagonal of times; there the same step is Euler's. */
+static bool takes_maps(const struct flow *flow, const struct walk *walk) {
+  const enum cfm_sampler_choice sampler = walk->request->options->cfm_sampler;
+  return sampler == CFM_SAMPLER_AUTO ? flow->distill != NULL : sampler == CFM_SAMPLER_MAP;
+}
+
+/* Hidden states of the network, or of a weaker one: that which sees `dropout` less of its state. */
 static struct value *call_network(const struct flow *flow, struct tape *tape, struct walk *walk,
-                                  double a, double b) {
+                                  double a, double b, double dropout) {
   const struct cfm *cfm = flow->state;
   for (int64_t i = 0; i < walk->count; i++) {
     walk->from[i] = a;
-    walk->to[i] = flow->distill ? b : a; /* the base is only known on the diagonal */
+    walk->to[i] = takes_maps(flow, walk) ? b : a;
   }
   struct value *y = tape_input(tape, walk->y, walk->count * walk->positions, walk->width);
+  if (dropout > 0) {
+    tape->training = true;
+    y = dropout_forward(tape, y, dropout, open_streams(tape, walk, "cfm.sample.weak"),
+                        walk->positions);
+    tape->training = false;
+  }
   return cfm_hidden(tape, &cfm->model, y, walk->from, walk->to, walk->count, walk->positions);
 }
 
+/* mean = weak + guidance (mean - weak): away from what a weaker network would do. */
+static void guide(const struct flow *flow, struct tape *tape, struct walk *walk,
+                  const struct head *head, double a, double b) {
+  const struct cfm *cfm = flow->state;
+  const struct options *options = walk->request->options;
+  const double guidance = options->cfm_guidance;
+  if (guidance == 1) return;
+  struct value *hidden =
+      call_network(flow, tape, walk, a, b, options->cfm_guidance_dropout);
+  tape_output(tape, walk->weak, head_expectation(tape, hidden, head, cfm->model.table));
+  const int64_t count = walk->count * walk->positions * walk->width;
+  for (int64_t i = 0; walk->mean && i < count; i++)
+    walk->mean[i] = (float)((double)walk->weak[i] +
+                            guidance * ((double)walk->mean[i] - (double)walk->weak[i]));
+}
+
+/* Tokens of all positions that are not settled. */
 static void draw_tokens(struct tape *tape, const struct walk *walk, struct value *hidden,
-                        const struct head *head, int32_t *tokens) {
+                        const struct head *head, struct head_law law, int32_t *tokens) {
+  const int64_t n = walk->count * walk->positions;
+  int32_t *drawn = arena_take_zeroed(tape->records, (size_t)n * sizeof *drawn);
+  head_sample(tape, drawn, hidden, head, law, open_streams(tape, walk, "cfm.sample.token"),
+              walk->positions);
+  for (int64_t i = 0; i < n; i++) tokens[i] = is_fixed(walk, i) ? walk->tokens[i] : drawn[i];
+}
+
+/* Shows whoever wants to look what the network makes of the state. */
+static void show(struct tape *tape, const struct walk *walk, struct value *hidden,
+                 const struct head *head, int64_t step, double alpha) {
   const struct flow_request *request = walk->request;
-  struct random_stream *streams = arena_take(tape->records, (size_t)walk->count * sizeof *streams);
-  for (int64_t i = 0; i < walk->count; i++)
-    streams[i] = random_open(request->seed, "cfm.sample.token", (uint64_t)(request->first + i), 0);
-  head_sample(tape, tokens, hidden, head, request->options->temperature, streams, walk->positions);
-  for (int64_t i = 0; i < walk->count; i++)
-    for (int64_t j = 0; j < request->prefix_length; j++)
-      tokens[i * walk->positions + j] = request->prefix[i * request->prefix_length + j];
+  if (!request->observe) return;
+  const int64_t n = walk->count * walk->positions;
+  int32_t *tokens = arena_take(tape->records, (size_t)n * sizeof *tokens);
+  draw_tokens(tape, walk, hidden, head, (struct head_law){0, 1}, tokens);
+  if (!arena_is_measuring(tape->arena))
+    request->observe(request->observer, walk->block * request->nfe + step, alpha, tokens);
+}
+
+static void take_step(const struct flow *flow, struct tape *tape, struct walk *walk, int64_t k) {
+  const struct cfm *cfm = flow->state;
+  const struct options *options = walk->request->options;
+  const struct head head = {.vocab = flow->vocab, .w = cfm->model.output};
+  const double steps = (double)walk->request->nfe;
+  const double a = cfm_schedule_alpha(&cfm->schedule, (double)k / steps);
+  const double b = cfm_schedule_alpha(&cfm->schedule, (double)(k + 1) / steps);
+  struct value *hidden = call_network(flow, tape, walk, a, b, 0);
+  show(tape, walk, hidden, &head, k, a);
+  if (k + 1 == walk->request->nfe) {
+    const struct head_law law = {options->temperature, options->top_p};
+    draw_tokens(tape, walk, hidden, &head, law, walk->tokens);
+    return;
+  }
+  tape_output(tape, walk->mean, head_expectation(tape, hidden, &head, cfm->model.table));
+  guide(flow, tape, walk, &head, a, b);
+  advance(walk, a, b);
 }
 
 static struct walk open_walk(const struct flow *flow, struct tape *tape,
-                             const struct flow_request *request) {
+                             const struct flow_request *request, int32_t *tokens) {
   const struct cfm *cfm = flow->state;
   const size_t count = (size_t)request->count;
   const size_t bytes = count * (size_t)(request->positions * cfm->width) * sizeof(float);
@@ -89,32 +165,42 @@ static struct walk open_walk(const struct flow *flow, struct tape *tape,
                        .width = cfm->width,
                        .y = tape_save(tape, bytes),
                        .mean = tape_save(tape, bytes),
+                       .weak = request->options->cfm_guidance != 1 ? tape_save(tape, bytes) : NULL,
                        .from = arena_take(tape->records, count * sizeof(double)),
                        .to = arena_take(tape->records, count * sizeof(double)),
-                       .request = request};
+                       .request = request,
+                       .tokens = tokens,
+                       .fixed = request->prefix_length};
+}
+
+static void copy_prefix(const struct walk *walk) {
+  const int64_t given = walk->request->prefix_length;
+  for (int64_t i = 0; i < walk->count * given; i++)
+    walk->tokens[i / given * walk->positions + i % given] = walk->request->prefix[i];
+}
+
+static void draw_block(struct flow *flow, struct tape *tape, struct walk *walk) {
+  const size_t mark = arena_mark(tape->arena), records = arena_mark(tape->records);
+  start(flow, tape, walk);
+  pin(flow, tape, walk);
+  arena_reset(tape->arena, mark);
+  arena_reset(tape->records, records);
+  for (int64_t k = 0; k < walk->request->nfe; k++) {
+    take_step(flow, tape, walk, k);
+    arena_reset(tape->arena, mark);
+    arena_reset(tape->records, records);
+  }
 }
 
 enum status cfm_sample(struct flow *flow, struct tape *tape, const struct flow_request *request,
                        int32_t *tokens) {
-  const struct cfm *cfm = flow->state;
-  const struct head head = {.vocab = flow->vocab, .w = cfm->model.output};
-  struct walk walk = open_walk(flow, tape, request);
-  start(flow, tape, &walk);
-  pin_prefix(flow, tape, &walk);
-  for (int64_t k = 0; k < request->nfe; k++) {
-    const size_t mark = arena_mark(tape->arena), records = arena_mark(tape->records);
-    const double steps = (double)request->nfe;
-    const double a = cfm_schedule_alpha(&cfm->schedule, (double)k / steps);
-    const double b = cfm_schedule_alpha(&cfm->schedule, (double)(k + 1) / steps);
-    struct value *hidden = call_network(flow, tape, &walk, a, b);
-    if (k + 1 == request->nfe) {
-      draw_tokens(tape, &walk, hidden, &head, tokens);
-    } else {
-      tape_output(tape, walk.mean, head_expectation(tape, hidden, &head, cfm->model.table));
-      advance(&walk, a, b);
-    }
-    arena_reset(tape->arena, mark);
-    arena_reset(tape->records, records);
+  const int64_t T = request->positions, block = request->options->cfm_block;
+  struct walk walk = open_walk(flow, tape, request, tokens);
+  copy_prefix(&walk);
+  while (walk.fixed < T) {
+    draw_block(flow, tape, &walk);
+    walk.fixed = block > 0 && walk.fixed + block < T ? walk.fixed + block : T;
+    walk.block++;
   }
   return tape->status;
 }

@@ -128,6 +128,10 @@ struct flow_request {
   float *confidence; /* out: [count, positions] probability of each token, by kinds that have it, 1
                         where given; NULL: not wanted */
   int32_t *calls;    /* out: [count] network calls made, by kinds with has_nfe; NULL: not wanted */
+  /* What the most likely tokens [count, positions] are at every network call, of `time` in [0, 1]
+   * from noise to text; NULL: nobody looks. */
+  void (*observe)(void *observer, int64_t call, double time, const int32_t *tokens);
+  void *observer;
 };
 
 struct flow {

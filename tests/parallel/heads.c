@@ -114,7 +114,7 @@ static void run_draws(struct side *side, struct tape *tape, int64_t shard, struc
   struct results *results = &side->results[shard];
   const struct random_stream stream = random_open(1, "draw", (uint64_t)shard, 0);
   const struct head head = {.vocab = &side->vocab, .w = side->w};
-  head_sample(tape, results->drawn, x, &head, 1.3, &stream, N);
+  head_sample(tape, results->drawn, x, &head, (struct head_law){1.3, 0.7}, &stream, N);
   tape_output(tape, results->expectation, head_expectation(tape, x, &head, side->table));
 }
 

@@ -1,6 +1,7 @@
 /* Laws of categorical flows: independence of batch neighbours, true counts, fixed noise of
  * validation, stratified times (R-DLM-1, R-DLM-2, R-DLM-3, R-DLM-12). */
 #include <math.h>
+#include <string.h>
 
 #include "stages/flow/cfm_state.h"
 #include "tests/common/tap.h"
@@ -137,12 +138,86 @@ static void shares_of_jumps_are_as_asked(void **state) {
   assert_in_range(counts[1], 125 - 55, 125 + 55);
 }
 
+enum { DRAWN = TEXTS * TINY_POSITIONS };
+
+static void draw(struct tiny_flow *tiny, int32_t *tokens) {
+  tiny_flow_sample(tiny, tokens, 0, TEXTS, CALLS);
+}
+
+static int same(const int32_t *a, const int32_t *b) { return !memcmp(a, b, DRAWN * sizeof *a); }
+
+static void steps_of_a_base_are_those_of_euler(void **state) {
+  (void)state;
+  struct tiny_flow tiny;
+  int32_t automatic[DRAWN], euler[DRAWN], map[DRAWN];
+  start(&tiny);
+  draw(&tiny, automatic);
+  tiny.options.cfm_sampler = CFM_SAMPLER_EULER;
+  draw(&tiny, euler);
+  tiny.options.cfm_sampler = CFM_SAMPLER_MAP;
+  draw(&tiny, map);
+  assert_true(same(automatic, euler) && !same(automatic, map));
+  tiny_flow_close(&tiny);
+}
+
+/* The first block is that of the whole text; then others follow, given those before. */
+static void blocks_follow_one_another(void **state) {
+  (void)state;
+  struct tiny_flow tiny;
+  int32_t whole[DRAWN], blocks[DRAWN];
+  start(&tiny);
+  draw(&tiny, whole);
+  tiny.options.cfm_block = TINY_POSITIONS;
+  draw(&tiny, blocks);
+  assert_true(same(whole, blocks));
+  tiny.options.cfm_block = 1;
+  draw(&tiny, blocks);
+  for (int i = 0; i < TEXTS; i++)
+    assert_int_equal(blocks[i * TINY_POSITIONS], whole[i * TINY_POSITIONS]);
+  assert_false(same(whole, blocks));
+  tiny_flow_close(&tiny);
+}
+
+static void guidance_leaves_the_network_behind(void **state) {
+  (void)state;
+  struct tiny_flow tiny;
+  int32_t plain[DRAWN], guided[DRAWN];
+  start(&tiny);
+  draw(&tiny, plain);
+  tiny.options.cfm_guidance = 4;
+  tiny.options.cfm_guidance_dropout = 0; /* the weaker network is the network */
+  draw(&tiny, guided);
+  assert_true(same(plain, guided));
+  tiny.options.cfm_guidance_dropout = 0.5;
+  draw(&tiny, guided);
+  assert_false(same(plain, guided));
+  tiny_flow_close(&tiny);
+}
+
+static void a_small_nucleus_is_the_most_likely_token(void **state) {
+  (void)state;
+  struct tiny_flow tiny;
+  int32_t likely[DRAWN], nucleus[DRAWN];
+  start(&tiny);
+  tiny.options.temperature = 0;
+  draw(&tiny, likely);
+  tiny.options.temperature = 1;
+  tiny.options.top_p = 1e-6;
+  draw(&tiny, nucleus);
+  assert_true(same(likely, nucleus));
+  tiny_flow_close(&tiny);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(shares_of_jumps_are_as_asked),
                                      cmocka_unit_test(row_does_not_depend_on_its_batch),
                                      cmocka_unit_test(text_does_not_depend_on_its_batch),
                                      cmocka_unit_test(times_are_stratified_over_the_set),
                                      cmocka_unit_test(jumps_are_stratified_over_the_set),
-                                     cmocka_unit_test(validation_has_noise_of_its_own)};
+                                     cmocka_unit_test(validation_has_noise_of_its_own),
+                                     cmocka_unit_test(steps_of_a_base_are_those_of_euler),
+                                     cmocka_unit_test(blocks_follow_one_another),
+                                     cmocka_unit_test(guidance_leaves_the_network_behind),
+                                     cmocka_unit_test(a_small_nucleus_is_the_most_likely_token)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

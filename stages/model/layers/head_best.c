@@ -11,10 +11,23 @@ struct found {
   int32_t *ids;
 };
 
+/* Leaves out ids below the floors of a block of tokens. */
+static void mask(struct tape *tape, void *logits, const double *floors, int64_t count,
+                 int64_t rows, double *row) {
+  for (int64_t i = 0; floors && row && i < count; i++) {
+    void *place = array_sum_at(tape, logits, i * rows);
+    array_get_sums(tape, row, place, rows);
+    for (int64_t v = 0; v < rows; v++)
+      if (row[v] < floors[i]) row[v] = -INFINITY;
+    array_put_sums(tape, place, row, rows);
+  }
+}
+
 static void search(struct tape *tape, const struct head_best *best, const struct found *found) {
   const struct vocab *vocab = best->tokens->vocab;
   const int64_t total = best->tokens->total;
   void *logits = array_sums(tape, head_tokens_tile_count(best->tokens));
+  double *row = tape_save(tape, (size_t)best->tokens->tiling.rows * sizeof *row);
   for (int64_t slice = 0; slice < vocab_slices_local(vocab); slice++)
     for (struct head_tile tile = head_tiles_first(best->tokens, slice); tile.rows > 0;
          tile = head_tiles_next(tile))
@@ -22,6 +35,7 @@ static void search(struct tape *tape, const struct head_best *best, const struct
         count = head_tokens_block(best->tokens, i, total);
         const void *x = array_at(tape, best->x_all, i * best->w->cols);
         head_tiles_logits(tape, logits, x, best->w, best->b, tile, count);
+        mask(tape, logits, best->floors ? best->floors + i : NULL, count, tile.rows, row);
         if (found->score)
           tape->kernels->softmax_tile_best(found->score + i, found->ids + i, logits,
                                            best->draws.streams ? best->draws.streams + i : NULL,

@@ -13,6 +13,7 @@ struct head_best {
   const struct param *w, *b;
   struct head_draws draws; /* of all tokens; without streams: the most probable id */
   double temperature;
+  const double *floors; /* [N] ids of a lower logit are left out; NULL: none are */
 };
 
 /* ids[n] of this member's tokens: the highest logit, the lowest id on ties, or with streams the

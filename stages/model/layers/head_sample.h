@@ -7,12 +7,18 @@
 #include "pipeline/base/random.h"
 #include "stages/model/layers/head.h"
 
-/* ids[i] ~ softmax(logits(x_i) / temperature), by the Gumbel-max rule with 53-bit uniforms: row i
- * draws id v at position (i % positions) * V + v of streams[i / positions], so a row's token does
- * not depend on its batch, on slices or on ranks. Temperature 0 takes the most probable id, the
- * lowest on ties. head->targets and head->weight are not read. No gradient. Collective over the
+/* What is drawn from. */
+struct head_law {
+  double temperature; /* 0: the most probable id, the lowest on ties */
+  double top_p;       /* in (0, 1]: only the most probable ids that have this share together
+                         (head_nucleus.h) */
+};
+
+/* ids[i] ~ softmax(logits(x_i) / temperature) cut to its nucleus, by the Gumbel-max rule with 53-bit
+ * uniforms: row i draws id v at position (i % positions) * V + v of streams[i / positions], so a
+ * row's token does not depend on its batch, on slices or on ranks. head->targets and head->weight are not read. No gradient. Collective over the
  * vocabulary group; failures are left in tape->status. */
 void head_sample(struct tape *tape, int32_t *ids, struct value *x, const struct head *head,
-                 double temperature, const struct random_stream *streams, int64_t positions);
+                 struct head_law law, const struct random_stream *streams, int64_t positions);
 
 #endif

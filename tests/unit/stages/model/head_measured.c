@@ -57,7 +57,7 @@ static enum status expectation(void *context, struct tape *tape) {
 static enum status sample(void *context, struct tape *tape) {
   struct setting *setting = context;
   const struct random_stream stream = random_open(1, "sample", 0, 0);
-  head_sample(tape, ids, input(tape), &setting->head, 1, &stream, N);
+  head_sample(tape, ids, input(tape), &setting->head, (struct head_law){1, 0.5}, &stream, N);
   return end(tape);
 }
 

@@ -1,5 +1,6 @@
 /* The streamed heads against the whole softmax in double, for every kernel table (R-VOC-2, -3). */
 #include <math.h>
+#include <stdlib.h>
 
 #include "stages/model/layers/head_expectation.h"
 #include "stages/model/layers/head_sample.h"
@@ -59,7 +60,7 @@ static void check_sample(double temperature) {
   const struct random_stream streams[] = {random_open(1, "draw", 4, 0),
                                           random_open(1, "draw", 5, 0)};
   const struct head head = head_case_head(&bench, true);
-  head_sample(&bench.tape, ids, bench.x[0], &head, temperature, streams, N / 2);
+  head_sample(&bench.tape, ids, bench.x[0], &head, (struct head_law){temperature, 1}, streams, N / 2);
   assert_ok(bench.tape.status);
   for (int64_t i = 0; i < N; i++) {
     double best = -INFINITY, taken = 0;
@@ -74,6 +75,49 @@ static void check_sample(double temperature) {
   }
 }
 
+static int by_value(const void *a, const void *b) {
+  const double x = *(const double *)a, y = *(const double *)b;
+  return (x < y) - (x > y);
+}
+
+/* The lowest of the logits that have the share `top_p` together. */
+static double lowest_of_nucleus(int64_t i, double temperature, double top_p) {
+  static double sorted[V];
+  double sum = 0, share = 0;
+  head_case_logits(&bench, sorted, 0, i, true);
+  qsort(sorted, V, sizeof *sorted, by_value);
+  for (int64_t v = 0; v < V; v++) sum += exp((sorted[v] - sorted[0]) / temperature);
+  for (int64_t v = 0; v < V; v++) {
+    share += exp((sorted[v] - sorted[0]) / temperature) / sum;
+    if (share >= top_p) return sorted[v];
+  }
+  return sorted[V - 1];
+}
+
+/* The id drawn is the best of the nucleus, up to rounding at its border. */
+static void check_nucleus(double temperature, double top_p, double rounding) {
+  static int32_t ids[N];
+  const struct random_stream streams[] = {random_open(1, "draw", 4, 0),
+                                          random_open(1, "draw", 5, 0)};
+  const struct head head = head_case_head(&bench, true);
+  head_sample(&bench.tape, ids, bench.x[0], &head, (struct head_law){temperature, top_p}, streams,
+              N / 2);
+  assert_ok(bench.tape.status);
+  for (int64_t i = 0; i < N; i++) {
+    const double border = lowest_of_nucleus(i, temperature, top_p);
+    double best = -INFINITY, taken = -INFINITY;
+    head_case_logits(&bench, logits, 0, i, true);
+    for (int64_t v = 0; v < V; v++) {
+      const double u = random_uniform(streams[i / (N / 2)], (uint64_t)(i % (N / 2) * V + v));
+      const double score = logits[v] / temperature - log(-log(u));
+      if (logits[v] >= border + rounding) best = fmax(best, score);
+      if (v == ids[i]) taken = score;
+    }
+    assert_true(logits[ids[i]] >= border - rounding);
+    assert_true(taken >= best - 1e-4);
+  }
+}
+
 static void check_all(const char *name, enum dtype element, double bound, double rounded) {
   bench = (struct head_case){
       .name = name, .element = element, .N = N, .C = C, .V = V, .D = D, .slices = SLICES};
@@ -82,6 +126,8 @@ static void check_all(const char *name, enum dtype element, double bound, double
   check_expectation(rounded);
   check_sample(0.8);
   check_sample(0);
+  check_nucleus(0.8, 0.5, 1e-3);
+  check_nucleus(1.5, 0.95, 1e-3);
   head_case_close(&bench);
 }
 
