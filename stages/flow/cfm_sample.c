@@ -3,6 +3,8 @@
  * A text is drawn as a whole, or block by block: the positions before a block are given clean, and
  * those behind it are drawn along and forgotten.
  */
+#include <string.h>
+
 #include "stages/flow/cfm_state.h"
 #include "stages/model/layers/dropout.h"
 #include "stages/model/layers/head_expectation.h"
@@ -15,7 +17,8 @@ struct walk {
   int64_t count, positions, width;
   float *y;          /* [count * positions, width] */
   float *mean;       /* the same shape: scratch */
-  float *weak;       /* the same shape: scratch */
+  float *weak;       /* the same shape: scratch; NULL without guidance */
+  float *free;       /* the same shape: the state had nothing been given; NULL without guidance */
   double *from, *to; /* [count] */
   const struct flow_request *request;
   int32_t *tokens; /* [count, positions], the caller's */
@@ -63,15 +66,13 @@ static void pin(const struct flow *flow, struct tape *tape, struct walk *walk) {
       walk->y[i * T * d + j] = walk->mean[i * fixed * d + j];
 }
 
-/* y = ((1 - b) y + (b - a) mean) / (1 - a) where tokens are not settled. */
-static void advance(struct walk *walk, double a, double b) {
+/* y = ((1 - b) y + (b - a) mean) / (1 - a) where tokens are settled, or where they are not. */
+static void advance(const struct walk *walk, bool settled, float *y, const float *mean, double a,
+                    double b) {
   const int64_t n = walk->count * walk->positions, d = walk->width;
-  for (int64_t i = 0; walk->y && i < n; i++) {
-    if (is_fixed(walk, i)) continue;
-    for (int64_t c = i * d; c < (i + 1) * d; c++)
-      walk->y[c] =
-          (float)(((1 - b) * (double)walk->y[c] + (b - a) * (double)walk->mean[c]) / (1 - a));
-  }
+  for (int64_t i = 0; y && i < n; i++)
+    for (int64_t c = i * d; is_fixed(walk, i) == settled && c < (i + 1) * d; c++)
+      y[c] = (float)(((1 - b) * (double)y[c] + (b - a) * (double)mean[c]) / (1 - a));
 }
 
 /* A base is only known on the diagonal of times; there the same step is Euler's. */
@@ -80,15 +81,15 @@ static bool takes_maps(const struct flow *flow, const struct walk *walk) {
   return sampler == CFM_SAMPLER_AUTO ? flow->distill != NULL : sampler == CFM_SAMPLER_MAP;
 }
 
-/* Hidden states of the network, or of a weaker one: that which sees `dropout` less of its state. */
+/* Hidden states of the network at `state`, or of a weaker one: that which sees `dropout` less. */
 static struct value *call_network(const struct flow *flow, struct tape *tape, struct walk *walk,
-                                  double a, double b, double dropout) {
+                                  const float *state, double a, double b, double dropout) {
   const struct cfm *cfm = flow->state;
   for (int64_t i = 0; i < walk->count; i++) {
     walk->from[i] = a;
     walk->to[i] = takes_maps(flow, walk) ? b : a;
   }
-  struct value *y = tape_input(tape, walk->y, walk->count * walk->positions, walk->width);
+  struct value *y = tape_input(tape, state, walk->count * walk->positions, walk->width);
   if (dropout > 0) {
     tape->training = true;
     y = dropout_forward(tape, y, dropout, open_streams(tape, walk, "cfm.sample.weak"),
@@ -98,20 +99,40 @@ static struct value *call_network(const struct flow *flow, struct tape *tape, st
   return cfm_hidden(tape, &cfm->model, y, walk->from, walk->to, walk->count, walk->positions);
 }
 
-/* mean = weak + guidance (mean - weak): away from what a weaker network would do. */
-static void guide(const struct flow *flow, struct tape *tape, struct walk *walk,
-                  const struct head *head, double a, double b) {
-  const struct cfm *cfm = flow->state;
-  const struct options *options = walk->request->options;
-  const double guidance = options->cfm_guidance;
-  if (guidance == 1) return;
-  struct value *hidden =
-      call_network(flow, tape, walk, a, b, options->cfm_guidance_dropout);
-  tape_output(tape, walk->weak, head_expectation(tape, hidden, head, cfm->model.table));
+/* mean = weak + guidance (mean - weak). */
+static void lead(const struct walk *walk, double guidance) {
   const int64_t count = walk->count * walk->positions * walk->width;
   for (int64_t i = 0; walk->mean && i < count; i++)
     walk->mean[i] = (float)((double)walk->weak[i] +
                             guidance * ((double)walk->mean[i] - (double)walk->weak[i]));
+}
+
+static void find_weak(const struct flow *flow, struct tape *tape, struct walk *walk,
+                      const struct head *head, struct value *hidden) {
+  const struct cfm *cfm = flow->state;
+  tape_output(tape, walk->weak, head_expectation(tape, hidden, head, cfm->model.table));
+}
+
+/* Away from what a network would do that sees less of the state. */
+static void guide(const struct flow *flow, struct tape *tape, struct walk *walk,
+                  const struct head *head, double a, double b) {
+  const struct options *options = walk->request->options;
+  if (options->cfm_guidance == 1) return;
+  find_weak(flow, tape, walk, head,
+            call_network(flow, tape, walk, walk->y, a, b, options->cfm_guidance_dropout));
+  lead(walk, options->cfm_guidance);
+}
+
+/* Away from what the network would do had nothing been given. */
+static void guide_by_prefix(const struct flow *flow, struct tape *tape, struct walk *walk,
+                            const struct head *head, double a, double b) {
+  const int64_t n = walk->count * walk->positions, d = walk->width;
+  if (walk->request->options->cfm_prefix_guidance == 1 || walk->fixed == 0) return;
+  for (int64_t i = 0; walk->free && i < n; i++)
+    if (!is_fixed(walk, i)) memcpy(walk->free + i * d, walk->y + i * d, (size_t)d * sizeof(float));
+  find_weak(flow, tape, walk, head, call_network(flow, tape, walk, walk->free, a, b, 0));
+  advance(walk, true, walk->free, walk->weak, a, b);
+  lead(walk, walk->request->options->cfm_prefix_guidance);
 }
 
 /* Tokens of all positions that are not settled. */
@@ -143,7 +164,7 @@ static void take_step(const struct flow *flow, struct tape *tape, struct walk *w
   const double steps = (double)walk->request->nfe;
   const double a = cfm_schedule_alpha(&cfm->schedule, (double)k / steps);
   const double b = cfm_schedule_alpha(&cfm->schedule, (double)(k + 1) / steps);
-  struct value *hidden = call_network(flow, tape, walk, a, b, 0);
+  struct value *hidden = call_network(flow, tape, walk, walk->y, a, b, 0);
   show(tape, walk, hidden, &head, k, a);
   if (k + 1 == walk->request->nfe) {
     const struct head_law law = {options->temperature, options->top_p};
@@ -152,7 +173,12 @@ static void take_step(const struct flow *flow, struct tape *tape, struct walk *w
   }
   tape_output(tape, walk->mean, head_expectation(tape, hidden, &head, cfm->model.table));
   guide(flow, tape, walk, &head, a, b);
-  advance(walk, a, b);
+  guide_by_prefix(flow, tape, walk, &head, a, b);
+  advance(walk, false, walk->y, walk->mean, a, b);
+}
+
+static bool guides(const struct flow_request *request) {
+  return request->options->cfm_guidance != 1 || request->options->cfm_prefix_guidance != 1;
 }
 
 static struct walk open_walk(const struct flow *flow, struct tape *tape,
@@ -165,7 +191,8 @@ static struct walk open_walk(const struct flow *flow, struct tape *tape,
                        .width = cfm->width,
                        .y = tape_save(tape, bytes),
                        .mean = tape_save(tape, bytes),
-                       .weak = request->options->cfm_guidance != 1 ? tape_save(tape, bytes) : NULL,
+                       .weak = guides(request) ? tape_save(tape, bytes) : NULL,
+                       .free = guides(request) ? tape_save(tape, bytes) : NULL,
                        .from = arena_take(tape->records, count * sizeof(double)),
                        .to = arena_take(tape->records, count * sizeof(double)),
                        .request = request,
@@ -182,6 +209,8 @@ static void copy_prefix(const struct walk *walk) {
 static void draw_block(struct flow *flow, struct tape *tape, struct walk *walk) {
   const size_t mark = arena_mark(tape->arena), records = arena_mark(tape->records);
   start(flow, tape, walk);
+  const int64_t count = walk->count * walk->positions * walk->width;
+  if (walk->free) memcpy(walk->free, walk->y, (size_t)count * sizeof(float));
   pin(flow, tape, walk);
   arena_reset(tape->arena, mark);
   arena_reset(tape->records, records);

@@ -15,6 +15,7 @@
 #include "stages/flow/solo.h"
 #include "stages/sample/given.h"
 #include "stages/sample/sample.h"
+#include "stages/sample/trajectory.h"
 #include "stages/sample/unit_writer.h"
 
 enum { TAG_DIGITS = 12, NAME_BYTES = 32 };
@@ -49,10 +50,11 @@ static int64_t batch_of(const struct sampler *sampler) {
 struct unit {
   struct sampler *sampler;
   int64_t nfe, first, count;
+  struct trajectory trajectory;
 };
 
 static enum status draw(void *context, struct tape *tape) {
-  const struct unit *unit = context;
+  struct unit *unit = context;
   const struct options *options = unit->sampler->stage->options;
   struct flow *flow = &unit->sampler->solo.model.flow;
   struct flow_request request = {.count = unit->count,
@@ -64,6 +66,7 @@ static enum status draw(void *context, struct tape *tape) {
                                  .confidence = unit->sampler->confidence,
                                  .calls = unit->sampler->calls};
   given_show(&unit->sampler->given, &request);
+  trajectory_watch(&unit->trajectory, &request);
   tape->recording = tape->training = false;
   return flow->kind->sample(flow, tape, &request, unit->sampler->tokens);
 }
@@ -87,9 +90,13 @@ static enum status write_unit(struct sampler *sampler, const struct store_writer
 static enum status draw_texts(struct sampler *sampler, struct set *set, int64_t first,
                               int64_t count) {
   const double start = timer_now();
-  struct unit drawn = {sampler, set->nfe, first, count};
+  struct unit drawn = {sampler, set->nfe, first, count, {.tokenizer = sampler->tokenizer}};
   TRY(given_read(&sampler->given, first, count));
-  TRY(workspace_run(&sampler->solo.workspace, draw, &drawn));
+  enum status status = workspace_run(&sampler->solo.workspace, draw, &drawn);
+  if (status == STATUS_OK)
+    status = trajectory_write(&drawn.trajectory, sampler->stage->folder, set->name, first);
+  trajectory_free(&drawn.trajectory);
+  TRY(status);
   set->seconds += timer_now() - start;
   set->drawn += count;
   for (int64_t i = 0; sampler->calls && i < count; i++) set->calls += sampler->calls[i];
