@@ -87,10 +87,16 @@ static void weights(const struct flow *flow, const struct flow_batch *batch, dou
   penalties_weights(flow, batch, weight[PART_CE], weight + PART_PENALTIES);
 }
 
+struct value *cfm_hidden_moving(struct tape *tape, const struct cfm_model *model, struct value *y,
+                                const struct cfm_times *times, int64_t batch, int64_t positions) {
+  struct value *state = rmsnorm_forward(tape, y, NULL, 1, NORM_EPSILON);
+  return cfm_transformer_moving(tape, &model->network, state, times, batch, positions);
+}
+
 struct value *cfm_hidden(struct tape *tape, const struct cfm_model *model, struct value *y,
                          const double *from, const double *to, int64_t batch, int64_t positions) {
-  struct value *state = rmsnorm_forward(tape, y, NULL, 1, NORM_EPSILON);
-  return cfm_transformer_forward(tape, &model->network, state, from, to, batch, positions);
+  const struct cfm_times times = {.from = from, .to = to};
+  return cfm_hidden_moving(tape, model, y, &times, batch, positions);
 }
 
 /* Cross-entropy of the rows on the diagonal. */

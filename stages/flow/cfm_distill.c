@@ -3,7 +3,8 @@
  * A row off the diagonal has the student's psi_{s,t} against the mixture
  *   p = omega psi_{s,u}(z_s) + (1 - omega) psi_{u,t}(X_{s,u}(z_s)), u midway in alpha,
  * where the teacher's pieces are the base's own Euler steps (psi_{s,s} and psi_{u,u}), or the maps
- * of the student, or of its average, with the gradient stopped.
+ * of the student, or of its average, with the gradient stopped; or against what another identity of
+ * flow maps makes of it (cfm_eulerian.c, cfm_lagrangian.c).
  */
 #include "stages/flow/cfm_state.h"
 #include "stages/model/layers/combine.h"
@@ -16,20 +17,11 @@ static const enum divergence divergences[] = {[DISTILL_FORWARD_KL] = DIVERGENCE_
                                               [DISTILL_REVERSE_KL] = DIVERGENCE_REVERSE_KL,
                                               [DISTILL_JSD] = DIVERGENCE_JENSEN_SHANNON};
 
-/* The rows off the diagonal as a batch of their own. */
-struct jumps {
-  int64_t count;
-  int64_t *index;             /* [count * T] rows of the whole batch */
-  double *from, *middle, *to; /* [count] in alpha */
-  double *omega;              /* [count * T] */
-  float *weight;              /* [count * T] */
-};
-
 static double mixture(double s, double u, double t) {
   return (u - s) * (1 - t) / ((t - s) * (1 - u));
 }
 
-static void add_jump(struct jumps *jumps, const struct flow_batch *batch,
+static void add_jump(struct cfm_jumps *jumps, const struct flow_batch *batch,
                      const struct cfm_draw *draw, int64_t row) {
   const int64_t j = jumps->count++, T = batch->positions;
   const double s = draw->from[row], t = draw->to[row], u = 0.5 * (s + t);
@@ -44,63 +36,83 @@ static void add_jump(struct jumps *jumps, const struct flow_batch *batch,
 }
 
 /* A measuring tape takes every row, so that what it finds is enough for any draw. */
-static struct jumps gather(struct tape *tape, const struct flow_batch *batch,
-                           const struct cfm_draw *draw) {
+static struct cfm_jumps gather(struct tape *tape, const struct flow_batch *batch,
+                               const struct cfm_draw *draw) {
   const size_t rows = (size_t)batch->count, n = rows * (size_t)batch->positions;
   struct arena *arena = tape->records;
-  struct jumps jumps = {.index = arena_take(arena, n * sizeof(int64_t)),
-                        .from = arena_take(arena, rows * sizeof(double)),
-                        .middle = arena_take(arena, rows * sizeof(double)),
-                        .to = arena_take(arena, rows * sizeof(double)),
-                        .omega = arena_take(arena, n * sizeof(double)),
-                        .weight = arena_take(arena, n * sizeof(float))};
+  struct cfm_jumps jumps = {.positions = batch->positions,
+                            .index = arena_take(arena, n * sizeof(int64_t)),
+                            .from = arena_take(arena, rows * sizeof(double)),
+                            .middle = arena_take(arena, rows * sizeof(double)),
+                            .to = arena_take(arena, rows * sizeof(double)),
+                            .omega = arena_take(arena, n * sizeof(double)),
+                            .weight = arena_take(arena, n * sizeof(float))};
   for (int64_t row = 0; row < batch->count; row++)
     if (draw->rows[row].jump || arena_is_measuring(tape->arena)) add_jump(&jumps, batch, draw, row);
   return jumps;
 }
 
-/* X_{s,u}(y) = ((1 - u) y + (u - s) mean) / (1 - s), but prefixes stay as they are. */
-static struct value *advance(struct tape *tape, const struct flow_batch *batch,
-                             const struct jumps *jumps, const struct value *y,
-                             const struct value *mean) {
-  const int64_t count = y->rows * y->cols, row_size = batch->positions * y->cols;
+struct value *cfm_advance(struct tape *tape, const struct cfm_jumps *jumps, const struct value *y,
+                          const struct value *mean, const double *until) {
+  const int64_t count = y->rows * y->cols, row_size = jumps->positions * y->cols;
   float *state = tape_save(tape, (size_t)count * sizeof *state);
   float *target = tape_save(tape, (size_t)count * sizeof *target);
   tape_output(tape, state, y);
   tape_output(tape, target, mean);
   for (int64_t i = 0; state && i < count; i++) {
     const int64_t j = i / row_size;
-    const double s = jumps->from[j], u = jumps->middle[j];
+    const double s = jumps->from[j], u = until[j];
     if (jumps->weight[i / y->cols] <= 0) continue;
     state[i] = (float)(((1 - u) * (double)state[i] + (u - s) * (double)target[i]) / (1 - s));
   }
   return tape_input(tape, state, y->rows, y->cols);
 }
 
-/* Hidden states of the teacher's two pieces, for the head to mix. */
-static void run_teacher(struct flow *flow, struct tape *tape, const struct flow_batch *batch,
-                        const struct jumps *jumps, struct value *y, struct head_teacher *teacher) {
+const struct cfm_model *cfm_teacher(const struct flow *flow) {
   const struct cfm *cfm = flow->state;
-  const enum teacher_choice who = flow->distill->distill_teacher;
-  const struct cfm_model *model = who == TEACHER_SELF ? &cfm->model : &cfm->teacher;
-  const bool maps = who != TEACHER_BASE;
-  const int64_t T = batch->positions;
+  return flow->distill->distill_teacher == TEACHER_SELF ? &cfm->model : &cfm->teacher;
+}
+
+/* The semigroup identity: two pieces, for the head to mix. */
+static void semigroup_teacher(struct flow *flow, struct tape *tape, const struct cfm_jumps *jumps,
+                              struct value *y, struct head_teacher *teacher) {
+  const struct cfm *cfm = flow->state;
+  const bool maps = flow->distill->distill_teacher != TEACHER_BASE;
+  const struct cfm_model *model = cfm_teacher(flow);
+  const int64_t T = jumps->positions;
   struct value *first =
       cfm_hidden(tape, model, y, jumps->from, maps ? jumps->middle : jumps->from, jumps->count, T);
   struct value *mean = head_expectation(
       tape, first, &(struct head){.vocab = flow->vocab, .w = model->output}, cfm->model.table);
-  struct value *middle = advance(tape, batch, jumps, y, mean);
-  teacher->w = model->output;
-  teacher->first = first;
-  teacher->second = cfm_hidden(tape, model, middle, jumps->middle, maps ? jumps->to : jumps->middle,
-                               jumps->count, T);
-  teacher->omega = jumps->omega;
+  struct value *middle = cfm_advance(tape, jumps, y, mean, jumps->middle);
+  struct value *second = cfm_hidden(tape, model, middle, jumps->middle,
+                                    maps ? jumps->to : jumps->middle, jumps->count, T);
+  *teacher = (struct head_teacher){
+      .w = model->output, .first = first, .second = second, .omega = jumps->omega};
 }
 
-/* Sums the loss and makes the weights adaptive; a learned weight is one of the start alone. */
-static void settle(const struct flow *flow, struct tape *tape, const struct jumps *jumps,
+static void run_teacher(struct flow *flow, struct tape *tape, const struct cfm_jumps *jumps,
+                        struct value *y, struct head_teacher *teacher) {
+  switch (flow->distill->distill_loss) {
+  case IDENTITY_SEMIGROUP:
+    semigroup_teacher(flow, tape, jumps, y, teacher);
+    return;
+  case IDENTITY_EULERIAN:
+  case IDENTITY_EULERIAN_DIFFERENCE:
+    cfm_eulerian_teacher(flow, tape, jumps, y, teacher);
+    return;
+  case IDENTITY_LAGRANGIAN:
+    cfm_lagrangian_teacher(flow, tape, jumps, y, teacher);
+    return;
+  }
+}
+
+/* Sums the loss and makes the weights adaptive; a learned weight is one of the start alone
+ * with the semigroup identity, else of both times. */
+static void settle(const struct flow *flow, struct tape *tape, const struct cfm_jumps *jumps,
                    const struct head_distill_result *result, int64_t positions, double total,
                    struct flow_losses *losses) {
+  const bool semigroup = flow->distill->distill_loss == IDENTITY_SEMIGROUP;
   for (int64_t i = 0; i < jumps->count * positions; i++) {
     if (jumps->weight[i] <= 0) continue;
     losses->sum[PART_DISTILL] += result->loss[i];
@@ -111,7 +123,7 @@ static void settle(const struct flow *flow, struct tape *tape, const struct jump
                                    .distance = result->distance,
                                    .loss = result->loss,
                                    .from = jumps->from,
-                                   .to = jumps->from,
+                                   .to = semigroup ? jumps->from : jumps->to,
                                    .rows = jumps->count,
                                    .positions = positions,
                                    .total = total});
@@ -121,12 +133,12 @@ enum status cfm_distill_loss(struct flow *flow, struct tape *tape, const struct 
                              const struct cfm_draw *draw, struct value *y, struct value *hidden,
                              double total, struct flow_losses *losses) {
   const struct cfm *cfm = flow->state;
-  struct jumps jumps = gather(tape, batch, draw);
+  struct cfm_jumps jumps = gather(tape, batch, draw);
   const int64_t n = jumps.count * batch->positions;
   struct head_teacher teacher;
   const bool was_recording = tape_pause(tape);
   struct value *state = combine_pick_rows(tape, tape_detach(tape, y), jumps.index, n);
-  run_teacher(flow, tape, batch, &jumps, state, &teacher);
+  run_teacher(flow, tape, &jumps, state, &teacher);
   tape_resume(tape, was_recording);
   struct head_distill_result result = {
       .loss = arena_take_zeroed(tape->records, (size_t)n * sizeof(double)),

@@ -13,7 +13,7 @@
 
 #include "stages/flow/cfm_schedule.h"
 #include "stages/flow/flow.h"
-#include "stages/model/layers/head.h"
+#include "stages/model/layers/head_distill.h"
 #include "stages/model/networks/cfm_transformer.h"
 
 enum { CFM_TILE_ROWS = 512 };
@@ -68,6 +68,15 @@ struct cfm_draw {
   float *jump_weight;   /* [B * T] the same of rows off the diagonal */
 };
 
+/* Rows off the diagonal as a batch of their own; arrays in the tape's records arena. */
+struct cfm_jumps {
+  int64_t count, positions;
+  int64_t *index;             /* [count * positions] rows of the whole batch */
+  double *from, *middle, *to; /* [count] in alpha */
+  double *omega;              /* [count * positions] */
+  float *weight;              /* [count * positions] */
+};
+
 /* Takes memory from `arena`; then flow_kind.prepare and complete_gradients of the formulation. */
 enum status cfm_noise_init(struct flow *flow, struct arena *arena);
 enum status cfm_noise_prepare(struct flow *flow);
@@ -86,6 +95,11 @@ struct value *cfm_noisy(const struct flow *flow, struct tape *tape, const struct
 /* Hidden states for the head: the network on the normalised state y. Local. */
 struct value *cfm_hidden(struct tape *tape, const struct cfm_model *model, struct value *y,
                          const double *from, const double *to, int64_t batch, int64_t positions);
+
+/* The same of a state and times that move: on a moving tape (stages/model/tape/tangent.h). Local.
+ */
+struct value *cfm_hidden_moving(struct tape *tape, const struct cfm_model *model, struct value *y,
+                                const struct cfm_times *times, int64_t batch, int64_t positions);
 
 /* What cfm_weigh makes weights from, for rows * positions tokens. */
 struct cfm_weighing {
@@ -106,6 +120,44 @@ void cfm_balance_declare(struct cfm_balance *balance, struct params *params);
  * total; with a learned weight, times exp(-u), u a function of the row's times, and adds u to the
  * objective. Local. */
 void cfm_weigh(const struct flow *flow, struct tape *tape, const struct cfm_weighing *of);
+
+/* Whose predictions teach: the frozen base's or the student's own. Borrowed. Local. */
+const struct cfm_model *cfm_teacher(const struct flow *flow);
+
+/* X_{s,u}(y) = ((1 - u) y + (u - s) mean) / (1 - s), u = until[j]; prefixes stay as they are.
+ * Local.
+ */
+struct value *cfm_advance(struct tape *tape, const struct cfm_jumps *jumps, const struct value *y,
+                          const struct value *mean, const double *until);
+
+/* How fast state and times move; NULL: not. */
+struct cfm_rates {
+  const struct value *state;
+  const double *from, *to;
+};
+
+/* Sets `hidden` (unless NULL) to the student's states of psi_{s,t}, and `rate` to their change, by
+ * the exact forward derivative. What it takes is given back. Local. */
+void cfm_move(struct flow *flow, struct tape *tape, const struct cfm_jumps *jumps,
+              const struct value *y, const struct cfm_rates *rates, struct value *hidden,
+              struct value *rate);
+
+/* The change of the student's hidden states along (1 - s) times the flow, whose mean is `mean`:
+ * exact or a difference, as distill_loss says. Local. */
+struct value *cfm_eulerian_rate(struct flow *flow, struct tape *tape, const struct cfm_jumps *jumps,
+                                const struct value *y, const struct value *mean);
+
+/* Zeroed numbers of what bends a teacher, and those of jump j. Local. */
+struct head_bend *cfm_bend_open(struct tape *tape, const struct cfm_jumps *jumps);
+void cfm_bend_set(struct head_bend *bend, const struct cfm_jumps *jumps, int64_t j, double a,
+                  double b);
+
+/* Teachers of the identities that a flow map has (cfm_eulerian.c, cfm_lagrangian.c); the tape is
+ * paused. Collective over the vocabulary group. */
+void cfm_eulerian_teacher(struct flow *flow, struct tape *tape, const struct cfm_jumps *jumps,
+                          struct value *y, struct head_teacher *teacher);
+void cfm_lagrangian_teacher(struct flow *flow, struct tape *tape, const struct cfm_jumps *jumps,
+                            struct value *y, struct head_teacher *teacher);
 
 /* The distillation part of the objective: rows off the diagonal against a two-step teacher.
  * Collective over the vocabulary group. */

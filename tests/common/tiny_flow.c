@@ -8,6 +8,7 @@ enum { DECLARATION_BYTES = 1 << 20, WORK_BYTES = 64 << 20 };
 void tiny_flow_options(struct tiny_flow *tiny) {
   *tiny = (struct tiny_flow){0};
   options_defaults(&tiny->options);
+  options_defaults(&tiny->distill);
   tiny->options.width = 8;
   tiny->options.depth = 2;
   tiny->options.heads = 2;
@@ -43,11 +44,14 @@ void tiny_flow_open(struct tiny_flow *tiny, const struct flow_kind *kind) {
   assert_ok(vocab_init(&tiny->vocab, NULL, TINY_VOCABULARY, 4));
   assert_ok(kernels_open(&tiny->kernels, "reference", DTYPE_F64));
   params_init(&tiny->params, &tiny->declarations);
+  params_init(&tiny->teacher, &tiny->declarations);
   tiny->flow = (struct flow){.kind = kind,
                              .options = &tiny->options,
                              .vocab = &tiny->vocab,
                              .kernels = &tiny->kernels,
                              .params = &tiny->params,
+                             .distill = tiny->distills ? &tiny->distill : NULL,
+                             .teacher = tiny->distills ? &tiny->teacher : NULL,
                              .positions = TINY_POSITIONS,
                              .embedding_width = TINY_LATENT,
                              .seed = 3,
@@ -68,11 +72,16 @@ static void randomise(const struct param *param) {
 void tiny_flow_bind(struct tiny_flow *tiny) {
   struct arena measuring;
   arena_measure(&measuring, "weights");
+  for (int64_t i = 0; i < tiny->teacher.count; i++) tiny->teacher.items[i]->frozen = true;
   params_bind(&tiny->params, &measuring, DTYPE_F64, true);
+  params_bind(&tiny->teacher, &measuring, DTYPE_F64, false);
   assert_ok(arena_init(&tiny->weights, "weights", measuring.peak));
   params_bind(&tiny->params, &tiny->weights, DTYPE_F64, true);
+  params_bind(&tiny->teacher, &tiny->weights, DTYPE_F64, false);
   params_initialise(&tiny->params, DTYPE_F64, 4);
+  params_initialise(&tiny->teacher, DTYPE_F64, 4);
   for (int64_t i = 0; i < tiny->params.count; i++) randomise(tiny->params.items[i]);
+  for (int64_t i = 0; i < tiny->teacher.count; i++) randomise(tiny->teacher.items[i]);
 }
 
 struct flow_losses tiny_flow_loss(struct tiny_flow *tiny, const struct flow_batch *batch,

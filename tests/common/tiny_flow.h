@@ -10,9 +10,11 @@ enum { TINY_ROWS = 3, TINY_POSITIONS = 4, TINY_LATENT = 6, TINY_VOCABULARY = 11 
 
 struct tiny_flow {
   struct options options; /* of the node and, in a request, of sampling */
+  struct options distill; /* of a distill node, where `distills` */
+  bool distills;          /* set before tiny_flow_open: there is a teacher */
   struct flow flow;
   struct flow_batch batch;
-  struct params params;
+  struct params params, teacher;
   struct vocab vocab;
   struct kernels kernels;
   struct arena declarations, state, weights, values, records; /* owned */

@@ -103,7 +103,7 @@ static void run_losses(struct side *side, struct tape *tape, int64_t shard, stru
                                      .argmax = results->argmax},
                x, &head);
   const struct head_teacher teacher = {side->w, states(tape, shard, "first"),
-                                       states(tape, shard, "second"), omega};
+                                       states(tape, shard, "second"), omega, NULL};
   for (int kind = 0; kind < DIVERGENCES; kind++)
     head_distill_forward(
         tape, &(struct head_distill_result){results->divergence[kind], results->distance[kind]}, x,

@@ -78,6 +78,9 @@ struct distill_statistics {
   void *agreement; /* of p^2 */
 };
 
+/* Least argument of the logarithm in bend_tile. */
+#define BEND_FLOOR 1e-6
+
 struct kernels {
   const char *name;
   enum dtype element; /* F64, F32 or BF16 */

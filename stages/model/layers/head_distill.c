@@ -1,5 +1,6 @@
 #include "stages/model/layers/head_distill.h"
 
+#include <assert.h>
 #include <math.h>
 
 #include "stages/model/layers/head_backward.h"
@@ -22,6 +23,8 @@ struct distill_record {
   struct param *teacher;
   enum divergence divergence;
   bool mixes; /* two teachers */
+  bool bends;
+  struct head_bent bent;
   struct head_tokens tokens;
   struct value *x;
   struct states states;
@@ -30,12 +33,14 @@ struct distill_record {
 /* Tiles of logits. */
 struct logits {
   void *student, *first, *second;
+  void *rates; /* where the teacher bends */
 };
 
 static struct logits take_logits(struct tape *tape, const struct distill_record *kept) {
   const int64_t count = head_tokens_tile_count(&kept->tokens);
   struct logits logits = {.student = array_sums(tape, count), .first = array_sums(tape, count)};
   if (kept->mixes) logits.second = array_sums(tape, count);
+  if (kept->bends) logits.rates = array_sums(tape, count);
   return logits;
 }
 
@@ -49,6 +54,7 @@ static void fill(struct tape *tape, const struct distill_record *kept, const str
                     kept->head.b, block->tile, block->count);
   head_tiles_logits(tape, logits->first, array_at(tape, states->first, teacher_row), kept->teacher,
                     NULL, block->tile, block->count);
+  if (kept->bends) head_bend_block(tape, &kept->bent, block, logits->first, logits->rates);
   if (kept->mixes)
     head_tiles_logits(tape, logits->second, array_at(tape, states->second, teacher_row),
                       kept->teacher, NULL, block->tile, block->count);
@@ -139,6 +145,16 @@ static void open_second(struct tape *tape, struct distill_record *made,
   gather_omega(tape, &made->tokens, states->omega, teacher->omega);
 }
 
+static void open_bend(struct tape *tape, struct distill_record *made,
+                      const struct head_teacher *teacher) {
+  struct states *states = &made->states;
+  assert(!made->mixes);
+  made->bends = true;
+  states->first_lse = array_sums(tape, made->tokens.room);
+  head_bend_open(tape, &made->bent, teacher->bend, &made->tokens, &made->head, states->student);
+  head_bend_lse(tape, &made->bent, states->first_lse, states->first, teacher->w);
+}
+
 static void open_record(struct tape *tape, struct distill_record *made, struct value *x,
                         const struct head *head, const struct head_teacher *teacher) {
   struct states *states = &made->states;
@@ -148,7 +164,10 @@ static void open_record(struct tape *tape, struct distill_record *made, struct v
   head_tokens_open(tape, &made->tokens, head->vocab, head->tiling, x->rows, head->weight, NULL);
   states->student = head_tokens_gather_rows(tape, &made->tokens, x);
   states->first = head_tokens_gather_rows(tape, &made->tokens, teacher->first);
-  states->first_lse = find_lse(tape, made, states->first, teacher->w, NULL);
+  if (teacher->bend)
+    open_bend(tape, made, teacher);
+  else
+    states->first_lse = find_lse(tape, made, states->first, teacher->w, NULL);
   if (made->mixes) open_second(tape, made, teacher);
   states->lse = made->divergence == DIVERGENCE_JENSEN_SHANNON
                     ? find_lse(tape, made, states->student, head->w, head->b)
@@ -260,4 +279,5 @@ void head_distill_forward(struct tape *tape, struct head_distill_result *result,
   }
   made.record = kept->record;
   *kept = made;
+  kept->bent.tokens = &kept->tokens;
 }

@@ -4,12 +4,14 @@
 #define STAGES_MODEL_LAYERS_HEAD_DISTILL_H
 
 #include "stages/model/layers/head.h"
+#include "stages/model/layers/head_bend.h"
 
 /* The target p = omega softmax(first w^T) + (1 - omega) softmax(second w^T), without gradient. */
 struct head_teacher {
   struct param *w;                    /* [V, c], sliced as the student's; may be the student's */
   const struct value *first, *second; /* hidden states [n, c]; no second: p is the first alone */
   const double *omega;                /* [n] in [0, 1], borrowed until backward; with a second */
+  const struct head_bend *bend;       /* what changes the logits of the first, alone; or NULL */
 };
 
 /* Arrays of n doubles. */

@@ -113,7 +113,7 @@ static struct value *divergence(void *context, struct tape *tape, struct value *
     ((double *)second->data)[i] = cos((double)(3 * i));
   }
   const struct head_teacher teacher = {setting->teacher, first,
-                                       setting->one_teacher ? NULL : second, setting->omega};
+                                       setting->one_teacher ? NULL : second, setting->omega, NULL};
   head_distill_forward(tape, &(struct head_distill_result){.loss = loss}, inputs[0], &head,
                        &teacher, setting->divergence);
   for (int64_t i = 0; i < setting->n; i++) *objective += (double)setting->weight[i] * loss[i];

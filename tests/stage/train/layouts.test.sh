@@ -24,6 +24,7 @@ node lean "2.2 4.1" "run: pretrain, method: cfm, from: tokens, moments: bf16, gr
   cfm_weight_normalise: true, cfm_weight_learned: true"
 node codes "4.2" "run: autoencode, from: tokens"
 node dist "4.2" "run: distill, from: cfm11"
+node moves "2.2" "run: distill, from: cfm11, distill_loss: eulerian"
 node elf "2.1 4.2" "run: pretrain, method: elf, from: [tokens, latents], optimizer: muon"
 
 "$millrace" run g.yaml >output 2>&1

@@ -144,7 +144,7 @@ static void check_divergence(const char *name, enum dtype element, enum divergen
   start(name, element);
   struct head head = head_case_head(&bench, true);
   head.weight = weight;
-  const struct head_teacher teacher = {bench.w, bench.x[1], mixes ? bench.x[2] : NULL, omega};
+  const struct head_teacher teacher = {bench.w, bench.x[1], mixes ? bench.x[2] : NULL, omega, NULL};
   head_distill_forward(&bench.tape, &(struct head_distill_result){loss, distance}, bench.x[0],
                        &head, &teacher, kind);
   for (int64_t i = 0; i < N; i++) {
@@ -224,7 +224,7 @@ static void limits_of_the_mixture(void **state) {
         for (int i = 0; i < N; i++) omega[i] = which == 1 ? 1 : 0;
         struct head head = head_case_head(&bench, true);
         head.weight = weight;
-        const struct head_teacher mixture = {bench.w, bench.x[1], bench.x[2], omega};
+        const struct head_teacher mixture = {bench.w, bench.x[1], bench.x[2], omega, NULL};
         const struct head_teacher alone = {.w = bench.w, .first = bench.x[which]};
         head_distill_forward(&bench.tape,
                              &(struct head_distill_result){loss[mixes], distance[mixes]},

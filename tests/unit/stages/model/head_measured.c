@@ -42,7 +42,7 @@ static enum status cross_entropy(void *context, struct tape *tape) {
 static enum status divergence(void *context, struct tape *tape) {
   struct setting *setting = context;
   struct value *x = input(tape);
-  const struct head_teacher teacher = {setting->head.w, x, x, omega};
+  const struct head_teacher teacher = {setting->head.w, x, x, omega, NULL};
   head_distill_forward(tape, &(struct head_distill_result){loss, distance}, x, &setting->head,
                        &teacher, DIVERGENCE_JENSEN_SHANNON);
   return end(tape);

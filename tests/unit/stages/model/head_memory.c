@@ -64,7 +64,7 @@ static size_t cross_entropy(struct sizes sizes) {
 static size_t divergence(struct sizes sizes, enum divergence kind) {
   struct setting setting;
   const size_t own = open_setting(&setting, sizes);
-  const struct head_teacher teacher = {setting.head.w, setting.x, setting.x, omega};
+  const struct head_teacher teacher = {setting.head.w, setting.x, setting.x, omega, NULL};
   struct head_distill_result result = {.loss = loss};
   head_distill_forward(&setting.tape, &result, setting.x, &setting.head, &teacher, kind);
   return close_setting(&setting, own);

@@ -45,7 +45,7 @@ static void run(struct made *made, enum dtype element, const struct head_tiling 
                &(struct head_result){
                    .loss = made->loss, .log_sum_exp = made->lse, .smoothing = made->smoothing},
                bench.x[0], &head);
-  const struct head_teacher teacher = {bench.w, bench.x[1], bench.x[2], omega};
+  const struct head_teacher teacher = {bench.w, bench.x[1], bench.x[2], omega, NULL};
   for (int kind = 0; kind < 3; kind++)
     head_distill_forward(
         &bench.tape, &(struct head_distill_result){made->divergence[kind], made->distance[kind]},
