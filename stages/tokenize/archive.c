@@ -4,9 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <unistd.h>
+
+#include "pipeline/base/descriptor.h"
 #include "pipeline/base/file.h"
 #include "stages/tokenize/archive_handle.h"
 #include "stages/tokenize/gunzip.h"
+#include "stages/tokenize/zip_directory.h"
 
 enum { BLOCK = 256 << 10, HEAD = 4096, DEPTH = 8, RETRIES = 100 };
 enum { BOMB_RATIO = 2000, BOMB_BYTES = 256 << 20 };
@@ -25,8 +29,11 @@ struct level {
   bool bomb;             /* nothing more is read, whatever the sink says */
   uint64_t entry_bytes;  /* unpacked so far, of the present entry */
   size_t count;          /* bytes in `block` */
-  bool kept;             /* `block` was looked at and not yet handed on */
+  uint64_t entries;      /* so far */
+  size_t tail_count;
+  bool kept; /* `block` was looked at and not yet handed on */
   char block[BLOCK];
+  unsigned char tail[ZIP_DIRECTORY_TAIL]; /* the last bytes of the archive so far */
 };
 
 static enum status refuse(const struct level *level, const char *what) {
@@ -105,13 +112,30 @@ static enum status next_outer(void *state, const char **bytes, size_t *count) {
   return STATUS_OK;
 }
 
+static void keep_tail(struct level *level, const char *bytes, size_t count) {
+  if (count > sizeof level->tail) bytes += count - sizeof level->tail, count = sizeof level->tail;
+  const size_t room = sizeof level->tail - count;
+  const size_t keep = level->tail_count < room ? level->tail_count : room;
+  memmove(level->tail, level->tail + level->tail_count - keep, keep);
+  if (count) memcpy(level->tail + keep, bytes, count);
+  level->tail_count = keep + count;
+}
+
+/* The next bytes of an archive inside another one. */
+static enum status next_packed(struct level *inner, const char **block, size_t *count) {
+  if (inner->gunzip)
+    TRY(gunzip_next(inner->gunzip, block, count));
+  else
+    TRY(next_outer(inner->outer, block, count));
+  keep_tail(inner, *block, *count);
+  return STATUS_OK;
+}
+
 /* Gives libarchive the bytes of the outer entry. */
 static la_ssize_t read_outer(struct archive *archive, void *state, const void **bytes) {
-  const struct level *inner = state;
   const char *block = NULL;
   size_t count = 0;
-  const enum status status = inner->gunzip ? gunzip_next(inner->gunzip, &block, &count)
-                                           : next_outer(inner->outer, &block, &count);
+  const enum status status = next_packed(state, &block, &count);
   *bytes = block;
   if (status == STATUS_OK) return (la_ssize_t)count;
   archive_set_error(archive, EIO, "%s", error_message());
@@ -198,11 +222,20 @@ static enum status wants_entry(struct level *level, bool *wanted) {
   return sample_begin(splitter, level->name.bytes, level->prefix + 2, wanted);
 }
 
+/* Folders have no text of their own, nor have links, which are counted. */
+static enum status take_other(struct level *level, struct archive_entry *entry) {
+  const bool folder = archive_entry_filetype(entry) == AE_IFDIR;
+  const bool link = archive_entry_hardlink(entry) || archive_entry_filetype(entry) == AE_IFLNK;
+  level->splitter->links += link;
+  if (folder || link || archive_entry_size(entry) <= 0) return STATUS_OK;
+  return refuse(level, "it has content but is neither a file nor a link");
+}
+
 static enum status take_entry(struct level *level, struct archive_entry *entry) {
   bool wanted = true;
   TRY(name_entry(level, entry));
   const bool regular = archive_entry_filetype(entry) == AE_IFREG;
-  if (!regular || archive_entry_hardlink(entry)) return STATUS_OK; /* no text of their own */
+  if (!regular || archive_entry_hardlink(entry)) return take_other(level, entry);
   if (archive_format(level->archive) != ARCHIVE_FORMAT_RAW) TRY(wants_entry(level, &wanted));
   return wanted ? read_content(level, entry) : STATUS_OK;
 }
@@ -224,11 +257,43 @@ static enum status take_unknown(struct level *level) {
   return STATUS_OK;
 }
 
-/* libarchive takes a tar that was cut between two entries for a whole one. */
+/* The last bytes of a zip: of the file, or of what is left of the entry that it is in. */
+static enum status read_tail(struct level *level) {
+  int fd;
+  for (size_t count = 1; level->outer && count;) {
+    const char *block;
+    TRY(next_packed(level, &block, &count));
+  }
+  if (level->outer) return STATUS_OK;
+  const uint64_t bytes = level->packed_bytes;
+  level->tail_count = bytes < sizeof level->tail ? (size_t)bytes : sizeof level->tail;
+  TRY(descriptor_open(&fd, level->name.bytes));
+  const enum status status = descriptor_read(fd, level->tail, bytes - level->tail_count,
+                                             level->tail_count, level->name.bytes);
+  close(fd);
+  return status;
+}
+
+static enum status check_zip(struct level *level) {
+  char what[128];
+  uint64_t listed = 0;
+  TRY(read_tail(level));
+  if (!zip_directory_entries(&listed, level->tail, level->tail_count))
+    return refuse(level, "the zip ends without its directory: it was cut off");
+  if (listed == level->entries) return STATUS_OK;
+  snprintf(what, sizeof what, "the zip's directory lists %llu entries, %llu of them can be read",
+           (unsigned long long)listed, (unsigned long long)level->entries);
+  return refuse(level, what);
+}
+
+/* libarchive takes a tar that was cut between two entries for a whole one, and passes over entries
+ * of a zip. */
 static enum status check_end(struct level *level) {
   const int format = archive_format(level->archive) & ARCHIVE_FORMAT_BASE_MASK;
   level->name.length = level->prefix;
   level->name.bytes[level->prefix] = '\0';
+  level->entry_bytes = 0;
+  if (format == ARCHIVE_FORMAT_ZIP) return check_zip(level);
   if (format != ARCHIVE_FORMAT_TAR) return STATUS_OK;
   const la_int64_t end = archive_read_header_position(level->archive);
   level->entry_bytes = (uint64_t)end;
@@ -236,20 +301,31 @@ static enum status check_end(struct level *level) {
   return refuse(level, "the tar ends without its end mark: it was cut off here");
 }
 
+/* The header of an entry is broken; libarchive looks for the next one, block by block. */
+static enum status refuse_header(struct level *level) {
+  level->name.length = level->prefix;
+  level->name.bytes[level->prefix] = '\0';
+  level->entry_bytes = (uint64_t)archive_read_header_position(level->archive);
+  const enum status status = refuse(level, archive_error_string(level->archive));
+  return splitter_refuse(level->splitter, status,
+                         (struct refusal){.name = level->name.bytes, .offset = level->entry_bytes});
+}
+
 static enum status read_entries(struct level *level) {
   struct archive_entry *entry;
-  for (int retries = 0; retries < RETRIES;) {
+  for (bool lost = false;;) {
     const int result = archive_read_next_header(level->archive, &entry);
     if (result == ARCHIVE_EOF) TRY(sample_end(level->splitter));
     if (result == ARCHIVE_EOF) return check_end(level);
-    retries = result == ARCHIVE_RETRY ? retries + 1 : 0;
-    if (result == ARCHIVE_RETRY) continue;
+    if (result == ARCHIVE_RETRY && !lost) TRY(refuse_header(level));
+    lost = result == ARCHIVE_RETRY;
+    if (lost) continue;
     if (result < ARCHIVE_WARN) return refuse(level, archive_error_string(level->archive));
+    level->entries++;
     level->splitter->warnings += result == ARCHIVE_WARN;
     if (!archive_handle_is_packed(level->archive)) return take_unknown(level);
     TRY(take_or_refuse(level, entry));
   }
-  return refuse(level, archive_error_string(level->archive));
 }
 
 static enum status read_file(struct level *level, const char *path) {

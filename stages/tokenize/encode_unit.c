@@ -168,6 +168,7 @@ enum status encode_unit_run(const struct encode_unit *work, int64_t unit,
   room->part.tally.empty = (int64_t)splitter.empty;
   room->part.tally.archive_warnings = (int64_t)splitter.warnings;
   room->part.tally.binary_entries = (int64_t)splitter.binary;
+  room->part.tally.link_entries = (int64_t)splitter.links;
   room->part.last = 1;
   if (status == STATUS_OK) status = quarantine_end(&state.quarantine);
   if (status == STATUS_OK) status = part_write(&room->part, work->folder);

@@ -8,7 +8,7 @@
 struct answers {
   const struct input_file *file;
   const char *entries;
-  uint64_t warnings, binary;
+  uint64_t warnings, binary, links;
 };
 
 struct questions {
@@ -39,6 +39,7 @@ static enum status read_answers(void *state, struct line_queue *queue) {
   const enum status status = read_lines(answers->file, &splitter);
   answers->warnings = splitter.warnings;
   answers->binary = splitter.binary;
+  answers->links = splitter.links;
   splitter_free(&splitter);
   return status;
 }
@@ -81,6 +82,7 @@ enum status paired_files_read(const struct input_file *source, const struct inpu
   line_queue_close(&questions.queue);
   splitter->warnings += lines.warnings + answers.warnings;
   splitter->binary += lines.binary + answers.binary;
+  splitter->links += lines.links + answers.links;
   splitter_free(&lines);
   TRY(status);
   return STATUS_OK;

@@ -28,7 +28,8 @@ struct splitter {
   uint64_t empty;    /* documents left out because they hold (pairs: a side holds) only space */
   uint64_t warnings; /* oddities of archives that were read all the same */
   uint64_t binary;   /* entries of archives that are neither text nor archives, left out */
-  uint64_t begun;    /* offset of the record or line that is being gathered */
+  uint64_t links; /* entries of archives that are links, left out: what they name is read itself */
+  uint64_t begun; /* offset of the record or line that is being gathered */
   struct text line, record, document, target;
   struct sample sample;
 };
