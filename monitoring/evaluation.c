@@ -26,6 +26,7 @@ static void *grow(void **items, size_t *count, size_t size) {
 ADD(system)
 ADD(model)
 ADD(bound)
+ADD(score)
 #undef ADD
 
 void evaluation_free(struct evaluation *evaluation) {
@@ -34,6 +35,7 @@ void evaluation_free(struct evaluation *evaluation) {
   free(evaluation->systems);
   free(evaluation->models);
   free(evaluation->bounds);
+  free(evaluation->scores);
   *evaluation = (struct evaluation){0};
 }
 
@@ -82,9 +84,25 @@ static json_t *bound_to_json(const struct evaluation_bound *bound) {
   return object;
 }
 
+static const char *const rouge_names[][2] = {
+    {"rouge_1", "rouge_1_error"}, {"rouge_2", "rouge_2_error"}, {"rouge_l", "rouge_l_error"}};
+
+static json_t *score_to_json(const struct evaluation_score *score) {
+  json_t *object = json_object();
+  set_text(object, "name", score->name);
+  json_object_set_new(object, "nfe", json_integer(score->nfe));
+  json_object_set_new(object, "texts", json_integer(score->texts));
+  set_real(object, "bleu", score->bleu);
+  for (int kind = 0; kind < 3; kind++) {
+    set_real(object, rouge_names[kind][0], score->rouge[kind]);
+    set_real(object, rouge_names[kind][1], score->rouge_error[kind]);
+  }
+  return object;
+}
+
 static json_t *to_json(const struct evaluation *evaluation) {
   json_t *root = json_object(), *systems = json_array(), *models = json_array();
-  json_t *bounds = json_array();
+  json_t *bounds = json_array(), *scores = json_array();
   set_text(root, "protocol", EVALUATION_PROTOCOL);
   set_text(root, "judge", evaluation->judge);
   set_text(root, "judge_hash", evaluation->judge_hash);
@@ -105,6 +123,9 @@ static json_t *to_json(const struct evaluation *evaluation) {
   for (size_t i = 0; i < evaluation->bound_count; i++)
     json_array_append_new(bounds, bound_to_json(&evaluation->bounds[i]));
   json_object_set_new(root, "bounds", bounds);
+  for (size_t i = 0; i < evaluation->score_count; i++)
+    json_array_append_new(scores, score_to_json(&evaluation->scores[i]));
+  json_object_set_new(root, "scores", scores);
   return root;
 }
 
@@ -168,6 +189,26 @@ static void read_bound(struct evaluation_bound *bound, const json_t *object) {
   bound->tokens_per_byte = get_real(object, "tokens_per_byte");
 }
 
+static void read_score(struct evaluation_score *score, const json_t *object) {
+  get_text(score->name, sizeof score->name, object, "name");
+  score->nfe = get_integer(object, "nfe");
+  score->texts = get_integer(object, "texts");
+  score->bleu = get_real(object, "bleu");
+  for (int kind = 0; kind < 3; kind++) {
+    score->rouge[kind] = get_real(object, rouge_names[kind][0]);
+    score->rouge_error[kind] = get_real(object, rouge_names[kind][1]);
+  }
+}
+
+static enum status read_scores(struct evaluation *evaluation, const json_t *scores) {
+  for (size_t i = 0; i < json_array_size(scores); i++) {
+    struct evaluation_score *score = evaluation_add_score(evaluation);
+    CHECK(score, STATUS_ENVIRONMENT, "out of memory: %zu scores", i + 1);
+    read_score(score, json_array_get(scores, i));
+  }
+  return STATUS_OK;
+}
+
 static enum status read_lists(struct evaluation *evaluation, const json_t *root) {
   const json_t *systems = json_object_get(root, "systems");
   const json_t *models = json_object_get(root, "models");
@@ -190,7 +231,7 @@ static enum status read_lists(struct evaluation *evaluation, const json_t *root)
     CHECK(bound, STATUS_ENVIRONMENT, "out of memory: %zu bounds", i + 1);
     read_bound(bound, json_array_get(bounds, i));
   }
-  return STATUS_OK;
+  return read_scores(evaluation, json_object_get(root, "scores"));
 }
 
 enum status evaluation_read(struct evaluation *evaluation, const char *path) {

@@ -46,6 +46,16 @@ struct evaluation_bound {
   double tokens_per_byte;           /* of held-out text */
 };
 
+/* Targets that a system drew for sources, against their references. */
+struct evaluation_score {
+  char name[EVALUATION_NAME_BYTES]; /* the sample node, or a baseline */
+  int64_t nfe;                      /* network calls a text; 0: a baseline */
+  int64_t texts;
+  double bleu;           /* lower-cased, 13a */
+  double rouge[3];       /* 1, 2 and L: F1 x 100, mean over texts */
+  double rouge_error[3]; /* standard errors over texts */
+};
+
 /* Zero-initialise. */
 struct evaluation {
   char judge[EVALUATION_NAME_BYTES]; /* node of the judge */
@@ -59,12 +69,15 @@ struct evaluation {
   size_t model_count;
   struct evaluation_bound *bounds; /* owned */
   size_t bound_count;
+  struct evaluation_score *scores; /* owned */
+  size_t score_count;
 };
 
 /* Makes room for one more and returns it zeroed; NULL when memory is out. Local. */
 struct evaluation_system *evaluation_add_system(struct evaluation *evaluation);
 struct evaluation_model *evaluation_add_model(struct evaluation *evaluation);
 struct evaluation_bound *evaluation_add_bound(struct evaluation *evaluation);
+struct evaluation_score *evaluation_add_score(struct evaluation *evaluation);
 
 /* Local. WRITE on failure. */
 enum status evaluation_write(const struct evaluation *evaluation, const char *path);

@@ -131,6 +131,26 @@ static enum status write_bounds(struct text *html, const struct evaluation *eval
                      (long long)evaluation->bounds[0].rows);
 }
 
+static enum status write_scores(struct text *html, const struct evaluation *evaluation) {
+  if (evaluation->score_count == 0) return STATUS_OK;
+  TRY(text_add(html, "<h2>Targets</h2>\n<table><tr><th>system</th><th>network calls</th>"
+                     "<th>texts</th><th>BLEU</th><th>ROUGE-1</th><th>ROUGE-2</th>"
+                     "<th>ROUGE-L</th></tr>\n"));
+  for (size_t i = 0; i < evaluation->score_count; i++) {
+    const struct evaluation_score *score = &evaluation->scores[i];
+    TRY(text_add(html, "<tr><td>"));
+    TRY(chart_escape(html, score->name));
+    TRY(text_format(html, "</td><td>%lld</td><td>%lld</td><td>%.2f</td>", (long long)score->nfe,
+                    (long long)score->texts, score->bleu));
+    for (int kind = 0; kind < 3; kind++)
+      TRY(text_format(html, "<td>%.2f &plusmn; %.2f</td>", score->rouge[kind],
+                      score->rouge_error[kind]));
+    TRY(text_add(html, "</tr>\n"));
+  }
+  return text_add(html, "</table>\n<p class='soft'>BLEU: lower case, 13a tokens. ROUGE: F1 of "
+                        "stemmed words, with standard errors over texts.</p>\n");
+}
+
 /* One measure against the number of network calls, a line for each system that has several. */
 static enum status write_calls_chart(struct text *html, const struct evaluation *evaluation,
                                      bool entropy) {
@@ -239,6 +259,7 @@ static enum status write_samples(struct text *html, const struct evaluation *eva
 }
 
 static enum status write_evaluation(struct text *html, const struct evaluation *evaluation) {
+  TRY(write_scores(html, evaluation));
   if (evaluation->system_count == 0) return STATUS_OK;
   TRY(write_table(html, evaluation));
   TRY(write_bounds(html, evaluation));

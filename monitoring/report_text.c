@@ -73,6 +73,21 @@ static enum status write_bounds(struct text *out, const struct evaluation *evalu
   return STATUS_OK;
 }
 
+static enum status write_scores(struct text *out, const struct evaluation *evaluation) {
+  if (evaluation->score_count == 0) return STATUS_OK;
+  TRY(text_format(out, "%-30s %6s %6s %7s %15s %15s %15s\n", "targets", "NFE", "texts", "BLEU",
+                  "ROUGE-1", "ROUGE-2", "ROUGE-L"));
+  for (size_t i = 0; i < evaluation->score_count; i++) {
+    const struct evaluation_score *score = &evaluation->scores[i];
+    TRY(text_format(out, "%-30s %6lld %6lld %7.2f", score->name, (long long)score->nfe,
+                    (long long)score->texts, score->bleu));
+    for (int kind = 0; kind < 3; kind++)
+      TRY(text_format(out, " %7.2f +- %4.2f", score->rouge[kind], score->rouge_error[kind]));
+    TRY(text_add(out, "\n"));
+  }
+  return text_add(out, "BLEU: lower case, 13a; ROUGE: F1 of stems, +- standard error over texts\n");
+}
+
 /* The text on few lines of bounded width; control characters become spaces. */
 static enum status write_wrapped(struct text *out, const char *sample) {
   size_t left = strlen(sample);
@@ -91,6 +106,8 @@ static enum status write_wrapped(struct text *out, const char *sample) {
 
 enum status report_write_text(struct text *out, const struct report *report, int texts) {
   const struct evaluation *evaluation = &report->evaluation;
+  TRY(write_scores(out, evaluation));
+  if (evaluation->system_count == 0 && evaluation->score_count > 0) return STATUS_OK;
   if (evaluation->system_count == 0)
     return text_add(out, "nothing was evaluated: the report shows training curves only\n");
   TRY(write_table(out, evaluation));

@@ -78,6 +78,10 @@ enum status recipe_find(const struct recipe_node **node, const struct recipe *re
 enum status recipe_upstream(const struct recipe_node **found, const struct recipe *recipe,
                             const struct recipe_node *node, unsigned kinds);
 
+/* Whether a node is a sample node that draws targets for sources: its nearest tokenize node packs
+ * pairs. Local. */
+bool recipe_draws_targets(const struct recipe *recipe, const struct recipe_node *node);
+
 /* Whether `node` reads, directly or through others, what `other` makes. Local. */
 bool recipe_depends(const struct recipe *recipe, const struct recipe_node *node,
                     const struct recipe_node *other);

@@ -56,9 +56,37 @@ static enum status check_judge(const struct recipe *recipe, const struct recipe_
   return STATUS_OK;
 }
 
+bool recipe_draws_targets(const struct recipe *recipe, const struct recipe_node *node) {
+  const struct recipe_node *tokens;
+  if (node->kind != KIND_SAMPLE) return false;
+  if (recipe_upstream(&tokens, recipe, node, IN_TOKENIZE) == STATUS_OK)
+    return tokens && tokens->options.packing == PACKING_PAIRS;
+  error_clear(); /* two are equally near: the stage says so */
+  return false;
+}
+
+/* Targets are scored against references, and nothing else beside them. */
+static enum status check_targets(const struct recipe *recipe, const struct recipe_node *node) {
+  for (size_t i = 0; i < node->input_count; i++) {
+    const struct recipe_node *input = &recipe->nodes[node->inputs[i]];
+    CHECK(recipe_draws_targets(recipe, input), STATUS_MISMATCH,
+          "%s: node '%s' scores targets of pairs, and '%s' draws none; give it an evaluate node of "
+          "its own",
+          node->where, node->name, input->name);
+  }
+  return STATUS_OK;
+}
+
+static enum status check_evaluation(const struct recipe *recipe, const struct recipe_node *node) {
+  for (size_t i = 0; i < node->input_count; i++)
+    if (recipe_draws_targets(recipe, &recipe->nodes[node->inputs[i]]))
+      return check_targets(recipe, node);
+  return check_judge(recipe, node);
+}
+
 enum status recipe_check(const struct recipe *recipe, const struct recipe_node *node) {
   if (node->kind == KIND_PRETRAIN) return check_embeddings(recipe, node);
   if (node->kind == KIND_DISTILL) return check_distill(node);
-  if (node->kind == KIND_EVALUATE) return check_judge(recipe, node);
+  if (node->kind == KIND_EVALUATE) return check_evaluation(recipe, node);
   return STATUS_OK;
 }

@@ -9,6 +9,7 @@
 #include "pipeline/base/file.h"
 #include "stages/evaluate/judge.h"
 #include "stages/evaluate/likelihood.h"
+#include "stages/evaluate/pairs.h"
 #include "stages/evaluate/reconstruction.h"
 #include "stages/evaluate/texts.h"
 
@@ -249,8 +250,8 @@ static enum status evaluate_all(struct evaluator *evaluator) {
   const struct recipe_node *judge = find_judge(evaluator->stage);
   snprintf(evaluator->evaluation.judge, sizeof evaluator->evaluation.judge, "%s", judge->name);
   TRY(comm_agree(evaluator->stage->comm, open_texts(evaluator)));
-  TRY(solo_open(&evaluator->judge, evaluator->stage, judge,
-                evaluator->stage->options->precision, "judge"));
+  TRY(solo_open(&evaluator->judge, evaluator->stage, judge, evaluator->stage->options->precision,
+                "judge"));
   enum status status = evaluate_inputs(evaluator);
   if (status == STATUS_OK) status = write_result(evaluator);
   solo_close(&evaluator->judge);
@@ -259,6 +260,7 @@ static enum status evaluate_all(struct evaluator *evaluator) {
 
 enum status evaluate_stage(struct stage *stage) {
   struct evaluator evaluator = {.stage = stage};
+  if (pairs_apply(stage)) return pairs_evaluate(stage);
   const enum status status = comm_agree(stage->comm, evaluate_all(&evaluator));
   texts_free(&evaluator.held_out);
   evaluation_free(&evaluator.evaluation);

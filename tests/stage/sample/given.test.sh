@@ -19,6 +19,8 @@ nodes:
   pair_latents: {run: embed, from: pairs}
   translator: {run: pretrain, method: elf, from: [pairs, pair_latents]}
   targets: {run: sample, from: translator, samples: 6, nfe: [4], elf_source_guidance: 2, confidence: true}
+  scores: {run: evaluate, from: targets}
+  report: {run: report, from: [scores, translator]}
   rows: {run: tokenize, input: text.en, boundary: line, tokenizer: byte, sequence_length: 24, held_out: 0.2}
   row_latents: {run: embed, from: rows}
   writer: {run: pretrain, method: elf, from: [rows, row_latents]}
@@ -38,6 +40,7 @@ column() { # column NODE SHARDS COLUMN: the first two rows, a line each
 begin() { column "$@" tokens | cut -d' ' -f1-6; }
 is_finished() { run && [ -f runs/g/targets/manifest.json ] && [ -f runs/g/gaps/manifest.json ]; }
 check "all nodes run" is_finished || sed 's/^/# /' output
+cp output first
 columns() { "$millrace" data ls runs/g/targets | grep -q "$1"; }
 for column in tokens text confidence source reference; do
   check "targets have the column $column" columns "$column"
@@ -58,6 +61,11 @@ check "gaps are the same bytes on 2 ranks" same gaps --set gaps.ranks=2
 kept() { [ -n "$(begin rows held_out)" ] && [ "$(begin "$1" "$2")" = "$(begin rows held_out)" ]; }
 check "elf keeps the prefix" kept gaps nfe6
 check "ar keeps the prefix" kept ends samples
+scored() { # scored NAME: BLEU and three ROUGEs between 0 and 100, of 6 texts
+  grep -qE "^$1 .* 6 +[0-9]+\.[0-9]+( +[0-9]+\.[0-9]+ \+- [0-9.]+){3}$" first
+}
+check "the report scores targets" scored targets
+check "and the first words of sources beside them" scored "first 3 words of the source"
 refers() { column targets nfe4 reference | grep -qE '^"(one|two|three|four|red|blue) [a-z]+ [0-9]+"$'; }
 check "references are the targets" refers
 before=$(column targets nfe4 text)

@@ -65,6 +65,13 @@ static void fill(struct evaluation *evaluation) {
   cfm->samples[0] = copy("a <b> & \"c\"");
   struct evaluation_model *model = evaluation_add_model(evaluation);
   *model = (struct evaluation_model){.name = "ae", .part = "accuracy", .value = 0.75};
+  struct evaluation_score *score = evaluation_add_score(evaluation);
+  *score = (struct evaluation_score){.name = "targets",
+                                     .nfe = 32,
+                                     .texts = 5,
+                                     .bleu = 15.25,
+                                     .rouge = {40, 20, 30.5},
+                                     .rouge_error = {0.125, 1, 2}};
   struct evaluation_bound *bound = evaluation_add_bound(evaluation);
   *bound = (struct evaluation_bound){.name = "cfm",
                                      .form = "embedded",
@@ -91,6 +98,9 @@ static void evaluations_survive_a_round_trip(void **state) {
   const struct evaluation_bound *bound = &read.bounds[0];
   assert_true(read.bound_count == 1 && bound->steps == 64 && bound->continuous);
   assert_true(bound->rows == 3 && bound->tokens == 12);
+  const struct evaluation_score *score = &read.scores[0];
+  assert_true(read.score_count == 1 && score->nfe == 32 && score->texts == 5);
+  assert_true(score->bleu == 15.25 && score->rouge[2] == 30.5 && score->rouge_error[0] == 0.125);
   assert_true(bound->nats == 1.5 && bound->error == 0.25 && bound->tokens_per_byte == 0.5);
   evaluation_free(&written);
   evaluation_free(&read);

@@ -162,6 +162,10 @@ static const struct {
           "  p: {run: pretrain, from: [tokens, l], method: elf}\n  s: {run: sample, from: p}\n"
           "  e: {run: evaluate, from: [s, p]}\n",
      NULL, "'p' is of method elf, but a judge is a pretrain node of method ar"},
+    {HEAD "  u: {run: tokenize, input: [b.txt], boundary: package, packing: pairs}\n"
+          "  p: {run: pretrain, from: u, method: ar}\n  s: {run: sample, from: p}\n"
+          "  e: {run: evaluate, from: [s, p]}\n",
+     NULL, "node 'e' scores targets of pairs, and 'p' draws none"},
     {HEAD "  p: {run: pretrain, from: tokens, method: ar, width: 18, heads: 2}\n", NULL,
      "r.yaml:4: node 'p': width (18) divided by heads (2) must be an even number"},
     {HEAD "  e: {run: embed, encoder: random, from: tokens, encoder_heads: 3}\n", NULL,
