@@ -7,6 +7,7 @@
 
 #include "pipeline/base/bf16.h"
 #include "pipeline/base/random.h"
+#include "stages/model/kernels/cpu_linear.h"
 #include "stages/model/kernels/cpu_simd.h"
 #include "tests/common/tap.h"
 
@@ -115,6 +116,18 @@ static void check_table(const char *name, const char *level, kernel_case *call,
   free_run(&three);
 }
 
+/* The table of a processor without vectors that we have kernels for. */
+static void check_plain_table(const char *name, kernel_case *call, const int64_t *sizes,
+                              enum dtype element, const struct kernel_run *expected) {
+  struct kernels kernels;
+  assert_ok(kernels_open(&kernels, "reference", element));
+  if (element == DTYPE_BF16)
+    cpu_linear_bf16(&kernels);
+  else
+    cpu_linear_f32(&kernels);
+  check_table(name, "plain", call, &kernels, sizes, expected);
+}
+
 /* Tables for lower instruction sets than "cpu" takes here. */
 static void check_lower_tables(const char *name, kernel_case *call, const int64_t *sizes,
                                enum dtype element, const struct kernel_run *expected) {
@@ -145,5 +158,6 @@ void kernel_case_check(const char *name, kernel_case *call, const int64_t *sizes
   struct kernel_run expected = run_case(call, &reference, sizes, 1);
   check_table(name, "cpu", call, &cpu, sizes, &expected);
   check_lower_tables(name, call, sizes, element, &expected);
+  check_plain_table(name, call, sizes, element, &expected);
   free_run(&expected);
 }

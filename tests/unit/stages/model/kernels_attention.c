@@ -2,10 +2,23 @@
  */
 #include <math.h>
 
+#include "stages/model/layers/attention_mask.h"
 #include "tests/common/kernel_case.h"
 #include "tests/common/tap.h"
 
 enum { MAXIMUM_RANGES = 1024 };
+
+/* The masks of the networks (attention_mask.h), by number from 6 on. */
+static void make_network_ranges(struct attention_range *ranges, int64_t mask, int64_t B,
+                                int64_t T) {
+  for (int64_t b = 0; b < B; b++, ranges += T) {
+    if (mask == 6) attention_mask_causal(ranges, T, T);
+    if (mask == 7) attention_mask_prefix(ranges, T, 20 + 9 * b, T - 3 * b, false);
+    if (mask == 8) attention_mask_prefix(ranges, T, 20 + 9 * b, T - 3 * b, true);
+    if (mask == 9) attention_mask_padding(ranges, T, T - 30 * b);
+    if (mask == 10) attention_mask_two_stream(ranges, T / 2, 16 + b);
+  }
+}
 
 /* Visible keys by the number of a mask; 0 is no mask. */
 static void make_ranges(struct attention_range *ranges, int64_t mask, int64_t B, int64_t Tq,
@@ -38,7 +51,10 @@ static void case_attention(struct kernel_run *run) {
   const int64_t q_rows = s.B * s.Tq, k_rows = s.B * s.Tk, width = s.H * s.D;
   s.q_stride = width + 3, s.k_stride = width + 1, s.v_stride = width;
   assert_true(q_rows <= MAXIMUM_RANGES);
-  make_ranges(ranges, size[5], s.B, s.Tq, s.Tk);
+  if (size[5] < 6)
+    make_ranges(ranges, size[5], s.B, s.Tq, s.Tk);
+  else
+    make_network_ranges(ranges, size[5], s.B, s.Tq);
   s.ranges = size[5] ? ranges : NULL;
   void *q = kernel_case_elements(run, q_rows * s.q_stride);
   void *k = kernel_case_elements(run, k_rows * s.k_stride);
@@ -118,6 +134,19 @@ static void masks(void **state) {
   check(sizes, COUNT(sizes));
 }
 
+/* Each mask at each head width of the networks, forward and backward. */
+static void network_masks_at_network_widths(void **state) {
+  (void)state;
+  static const int64_t widths[] = {64, 66, 80, 128};
+  for (size_t i = 0; i < COUNT(widths); i++) {
+    const int64_t sizes[][8] = {
+        {2, 74, 74, 1, widths[i], 0, 0, 1}, {2, 74, 74, 1, widths[i], 6, 0, 0},
+        {2, 74, 74, 1, widths[i], 7, 0, 1}, {2, 74, 74, 1, widths[i], 8, 0, 0},
+        {2, 74, 74, 1, widths[i], 9, 0, 1}, {2, 74, 74, 1, widths[i], 10, 0, 1}};
+    check(sizes, COUNT(sizes));
+  }
+}
+
 static void biases(void **state) {
   (void)state;
   const int64_t sizes[][8] = {
@@ -127,9 +156,8 @@ static void biases(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(lengths),
-      cmocka_unit_test(head_widths),
-      cmocka_unit_test(masks),
+      cmocka_unit_test(lengths), cmocka_unit_test(head_widths),
+      cmocka_unit_test(masks),   cmocka_unit_test(network_masks_at_network_widths),
       cmocka_unit_test(biases),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
