@@ -87,8 +87,10 @@ static enum status report_host(const struct world_rank *ranks, int size, int fir
 static enum status report_rank(const struct world_rank *ranks, int rank,
                                struct world_report *report, struct text *lines) {
   const struct world_rank *r = &ranks[rank];
-  TRY(text_format(lines, "rank %d: host %s, processors %s%s, memory nodes %s\n", rank, r->host,
-                  r->processors, r->bound ? "" : " (not bound)", r->nodes));
+  TRY(text_format(lines, "rank %d: host %s, processors %s%s, memory nodes %s, %d thread%s %s\n",
+                  rank, r->host, r->processors, r->bound ? "" : " (not bound)", r->nodes,
+                  r->threads, r->threads == 1 ? "" : "s",
+                  r->threads_bound ? "bound" : "not bound"));
   const int other = shares_core_with(ranks, rank);
   if (other < 0) return STATUS_OK;
   report->cores_shared = true;

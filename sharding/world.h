@@ -1,5 +1,5 @@
 /* What the ranks of a world find about each other at the start (R-MPI-1, R-MPI-6): count, hosts,
- * processors, memory nodes, shared cores, space for shared memory.
+ * processors, memory nodes, binding of ranks and threads, shared cores, space for shared memory.
  */
 #ifndef SHARDING_WORLD_H
 #define SHARDING_WORLD_H
@@ -28,7 +28,7 @@ struct world_report {
 };
 
 /* Compares the world with what the launcher promised and describes it. On rank 0, `lines` gets one
- * line a rank (host, processors, memory nodes) and one for each thing worth saying; elsewhere it
+ * line a rank (host, processors, memory nodes, threads) and one for each thing worth saying; elsewhere it
  * stays as it is. Collective. ENVIRONMENT, on all ranks alike, when the number of ranks is not the
  * launcher's (singletons), or shared memory or session space is too small. */
 enum status world_check(struct comm *world, const struct world_expectation *expectation,

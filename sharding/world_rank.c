@@ -32,6 +32,27 @@ static void describe(struct world_rank *rank, hwloc_topology_t topology,
   set_cores(rank->cores, topology, allowed);
 }
 
+/* Whether the calling thread may run on one processor only. */
+static bool is_bound(hwloc_topology_t topology) {
+  hwloc_bitmap_t allowed = hwloc_bitmap_alloc();
+  const bool known = allowed && hwloc_get_cpubind(topology, allowed, HWLOC_CPUBIND_THREAD) == 0;
+  const bool bound = known && hwloc_bitmap_weight(allowed) == 1;
+  hwloc_bitmap_free(allowed);
+  return bound;
+}
+
+static void describe_threads(struct world_rank *rank, hwloc_topology_t topology) {
+  bool bound = true;
+  int threads = 0;
+#pragma omp parallel reduction(&& : bound) reduction(+ : threads)
+  {
+    threads++;
+    bound = is_bound(topology);
+  }
+  rank->threads = threads;
+  rank->threads_bound = bound;
+}
+
 static enum status fill_processors(struct world_rank *rank) {
   hwloc_topology_t topology;
   enum status status = STATUS_OK;
@@ -44,6 +65,7 @@ static enum status fill_processors(struct world_rank *rank) {
                          "hwloc cannot read the processors of this process");
   else
     describe(rank, topology, allowed, nodes);
+  if (status == STATUS_OK) describe_threads(rank, topology);
   hwloc_bitmap_free(nodes);
   hwloc_bitmap_free(allowed);
   hwloc_topology_destroy(topology);

@@ -14,6 +14,8 @@ struct world_rank {
   char processors[128];          /* list such as "0-3,8" */
   char nodes[64];                /* memory nodes of those processors */
   bool bound;                    /* to fewer processors than the host has */
+  int threads;                   /* of an OpenMP region */
+  bool threads_bound;            /* each to one processor; else they move among those above */
   uint64_t cores[WORLD_WORDS];   /* all processors of the cores it may use */
   uint64_t allowed[WORLD_WORDS]; /* processors it may use */
   uint64_t shared_free_bytes;    /* in /dev/shm; UINT64_MAX = not known */

@@ -26,6 +26,27 @@ static void describes_every_rank(struct parallel_test *test) {
   text_free(&lines);
 }
 
+/* Threads that OpenMP starts inherit where their rank may run. */
+static void describes_threads(struct parallel_test *test) {
+  struct world_report report;
+  struct text lines = {0};
+  cpu_set_t before, one;
+  const bool known = sched_getaffinity(0, sizeof before, &before) == 0 && CPU_COUNT(&before) > 1;
+  const int wanted = test->world->rank == 0 && known ? test->world->size : 0;
+  parallel_ok(test, world_check(test->world, &(struct world_expectation){0}, &report, &lines));
+  parallel_expect(test, count_lines(&lines, ", 1 thread not bound") == wanted);
+  text_clear(&lines);
+  size_t first = 0;
+  while (known && !CPU_ISSET(first, &before)) first++;
+  CPU_ZERO(&one);
+  CPU_SET(first, &one);
+  if (known) sched_setaffinity(0, sizeof one, &one);
+  parallel_ok(test, world_check(test->world, &(struct world_expectation){0}, &report, &lines));
+  parallel_expect(test, count_lines(&lines, ", 1 thread bound") == wanted);
+  if (known) sched_setaffinity(0, sizeof before, &before);
+  text_free(&lines);
+}
+
 /* Gives the first two ranks one core, and the other half of the machine to none. */
 static void finds_shared_cores(struct parallel_test *test) {
   struct world_report report;
@@ -79,6 +100,7 @@ static void refuses_without_shared_memory(struct parallel_test *test) {
 int main(void) {
   const struct parallel_case cases[] = {
       {"R-MPI-1 describes host, processors and memory nodes of every rank", describes_every_rank},
+      {"R-MPI-1 says how many threads a rank has and whether they are bound", describes_threads},
       {"R-MPI-1 finds two ranks on one core", finds_shared_cores},
       {"R-MPI-1 refuses singletons, naming the launcher's count", refuses_singletons},
       {"R-MPI-1 finds oversubscription and says whether ranks yield", finds_oversubscription},
