@@ -40,4 +40,25 @@ size() { # size RECIPE: parameters in millions
 [ "$(size cfm-1.7b)" = 1722 ] && ok "cfm-1.7b has 1.72B parameters" || not_ok "cfm-1.7b has 1.72B parameters" output
 [ "$(size cfm-1.7b-wide)" = 2518 ] && ok "cfm-1.7b-wide has 2.5B with its tables" || not_ok "cfm-1.7b-wide has 2.5B with its tables" output
 [ "$(size cfm-400m)" = 866.2 ] && ok "cfm-400m has 0.87B with its tables" || not_ok "cfm-400m has 0.87B with its tables" output
+
+# On one machine of 24 GiB, 2 ranks that share the tables and 2 rows a step.
+on_one_machine() { # on_one_machine RECIPE POSITIONS
+  "$millrace" plan "$ROOT/jobs/recipes/$1.yaml" --set tokens.input=x.txt --set tokens.tokenizer_model=x.txt \
+    --set "tokens.sequence_length=$2" -np 2 --set cfm.vocabulary_group=2 --set cfm.batch=2 \
+    --set cfm.micro_shards=2 --memory 24GiB >output 2>&1
+}
+for positions in 1024 2048; do
+  for recipe in cfm-400m cfm-1.7b; do
+    check "$recipe with rows of $positions fits one machine" on_one_machine $recipe $positions
+  done
+  on_one_machine cfm-1.7b-wide $positions
+  [ $? -eq 78 ] && says "most of it for moments, of the optimizer" &&
+    ok "cfm-1.7b-wide with rows of $positions does not, and the account is named" ||
+    not_ok "cfm-1.7b-wide with rows of $positions does not, and the account is named" output
+done
+activations() { sed -nE 's/.*activations ([0-9.]+) MiB.*/\1/p' output; }
+on_one_machine cfm-400m 1024
+short=$(activations)
+on_one_machine cfm-400m 2048
+check "activations grow with the rows" awk -v a="$short" -v b="$(activations)" 'BEGIN {exit !(b > 1.9 * a && b < 2.1 * a)}'
 finish

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What `millrace plan` says of the memory of three recipes and the peak that is resident while they
+# R-VOC-1: what `millrace plan` says of the memory of three recipes and the peak that is resident while they
 # train agree within 5 %.
 . "$ROOT/tests/common/tap.sh"
 . "$ROOT/tests/stage/train/toy.sh"
