@@ -92,11 +92,23 @@ static void step_cfm_400m(void) {
   bench("step_cfm_400m", &shape);
 }
 
+/* The text autoencoder of AURORA-LM, small: 6 layers each way, GPT-2's vocabulary. */
+static void step_aurora_s(void) {
+  struct bench_step_shape shape = base_shape("autoencoder", 4);
+  shape.options.depth = 6;
+  shape.options.feedforward = 3072;
+  shape.vocabulary = 50257;
+  bench("step_aurora_s", &shape);
+}
+
 int main(int count, char **words) {
   const struct {
     const char *name;
     void (*run)(void);
-  } steps[] = {{"elf_b", step_elf_b}, {"gpt2_124m", step_gpt2_124m}, {"cfm_400m", step_cfm_400m}};
+  } steps[] = {{"elf_b", step_elf_b},
+               {"gpt2_124m", step_gpt2_124m},
+               {"cfm_400m", step_cfm_400m},
+               {"aurora_s", step_aurora_s}};
   bench_head();
   for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++)
     if (count < 2 || strcmp(words[1], steps[i].name) == 0) steps[i].run();

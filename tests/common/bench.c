@@ -37,7 +37,7 @@ void bench_head(void) {
 void bench_row(const char *name, double value, const char *unit, double ratio,
                const char *against) {
   printf("%s,%.4g,%s,", name, value, unit);
-  if (*against) printf("%.3f", ratio);
+  if (*against) printf("%.4g", ratio);
   printf(",%s\n", against);
   fflush(stdout);
 }
