@@ -11,10 +11,16 @@
 #include "stages/model/kernels/simd_avx2.h"
 #endif
 
-/* 2^x for x in [-160, 160], else as at the nearer end: relative error below 2^-22 where the result
- * is normal. NaN stays NaN. Taylor's series of 2^f on [-1/2, 1/2]. */
+/* x where `from` is at least `low`, else 0. NaN stays NaN. */
+static inline simd_float simd_flush(simd_float x, simd_float from, float low) {
+  return simd_select(simd_less(from, simd_set(low)), simd_set(0.0f), x);
+}
+
+/* 2^x for x up to 160, beyond as there: relative error below 2^-22; 0 below -126, since results
+ * that are not normal cost some processors a hundred times as much. NaN stays NaN. Taylor's series
+ * of 2^f on [-1/2, 1/2]. */
 static inline simd_float simd_exp2(simd_float x) {
-  const simd_float inside = simd_min(simd_set(160.0f), simd_max(simd_set(-160.0f), x));
+  const simd_float inside = simd_min(simd_set(160.0f), simd_max(simd_set(-126.0f), x));
   const simd_float n = simd_round(inside), f = simd_sub(inside, n);
   simd_float sum = simd_set(1.5403530e-4f);
   sum = simd_fma(sum, f, simd_set(1.3333558e-3f));
@@ -22,14 +28,13 @@ static inline simd_float simd_exp2(simd_float x) {
   sum = simd_fma(sum, f, simd_set(5.5504109e-2f));
   sum = simd_fma(sum, f, simd_set(2.4022651e-1f));
   sum = simd_fma(sum, f, simd_set(6.9314718e-1f));
-  return simd_scale_by_power(simd_fma(sum, f, simd_set(1.0f)), n);
+  return simd_flush(simd_scale_by_power(simd_fma(sum, f, simd_set(1.0f)), n), x, -126.0f);
 }
 
-/* e^x for any x: relative error below 2^-22 where the result is normal; 0 below -104, infinite
- * above
- * 89. NaN stays NaN. As simd_exp2 after taking off a multiple of ln 2 held in two parts. */
+/* e^x for any x: relative error below 2^-22; 0 below -87.33654, infinite above 89. NaN stays NaN. As
+ * simd_exp2 after taking off a multiple of ln 2 held in two parts. */
 static inline simd_float simd_exp(simd_float x) {
-  const simd_float inside = simd_min(simd_set(90.0f), simd_max(simd_set(-105.0f), x));
+  const simd_float inside = simd_min(simd_set(90.0f), simd_max(simd_set(-87.33654f), x));
   const simd_float n = simd_round(simd_mul(inside, simd_set(1.44269504f)));
   const simd_float r =
       simd_fnma(n, simd_set(-2.12194440e-4f), simd_fnma(n, simd_set(0.693359375f), inside));
@@ -39,7 +44,7 @@ static inline simd_float simd_exp(simd_float x) {
   sum = simd_fma(sum, r, simd_set(1.6666667e-1f));
   sum = simd_fma(sum, r, simd_set(0.5f));
   sum = simd_fma(sum, r, simd_set(1.0f));
-  return simd_scale_by_power(simd_fma(sum, r, simd_set(1.0f)), n);
+  return simd_flush(simd_scale_by_power(simd_fma(sum, r, simd_set(1.0f)), n), x, -87.33654f);
 }
 
 /* 1 / (1 + e^-x). */
