@@ -9,6 +9,7 @@
 #include "pipeline/base/random.h"
 #include "stages/model/kernels/cpu_linear.h"
 #include "stages/model/kernels/cpu_simd.h"
+#include "stages/model/kernels/processor.h"
 #include "tests/common/tap.h"
 
 static struct kernel_array *take(struct kernel_run *run, int64_t count, enum dtype dtype) {
@@ -128,20 +129,24 @@ static void check_plain_table(const char *name, kernel_case *call, const int64_t
   check_table(name, "plain", call, &kernels, sizes, expected);
 }
 
-/* Tables for lower instruction sets than "cpu" takes here. */
-static void check_lower_tables(const char *name, kernel_case *call, const int64_t *sizes,
-                               enum dtype element, const struct kernel_run *expected) {
+/* The tables of every instruction set of this processor. */
+static void check_tables(const char *name, kernel_case *call, const int64_t *sizes,
+                         enum dtype element, const struct kernel_run *expected) {
   struct kernels kernels;
   assert_ok(kernels_open(&kernels, "cpu", element));
-  __builtin_cpu_init();
-  if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq")) {
+  const enum processor_level level = processor_level();
+  if (level == PROCESSOR_AVX512BF16 && element == DTYPE_BF16) {
+    cpu_bf16_avx512bf16(&kernels);
+    check_table(name, "avx512bf16", call, &kernels, sizes, expected);
+  }
+  if (level >= PROCESSOR_AVX512) {
     if (element == DTYPE_BF16)
       cpu_bf16_avx512(&kernels);
     else
       cpu_f32_avx512(&kernels);
     check_table(name, "avx512", call, &kernels, sizes, expected);
   }
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+  if (level >= PROCESSOR_AVX2) {
     if (element == DTYPE_BF16)
       cpu_bf16_avx2(&kernels);
     else
@@ -157,7 +162,7 @@ void kernel_case_check(const char *name, kernel_case *call, const int64_t *sizes
   assert_ok(kernels_open(&cpu, "cpu", element));
   struct kernel_run expected = run_case(call, &reference, sizes, 1);
   check_table(name, "cpu", call, &cpu, sizes, &expected);
-  check_lower_tables(name, call, sizes, element, &expected);
+  check_tables(name, call, sizes, element, &expected);
   check_plain_table(name, call, sizes, element, &expected);
   free_run(&expected);
 }

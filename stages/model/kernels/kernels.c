@@ -4,6 +4,7 @@
 
 #include "stages/model/kernels/cpu.h"
 #include "stages/model/kernels/measure.h"
+#include "stages/model/kernels/processor.h"
 #include "stages/model/kernels/reference.h"
 
 static void open_reference(struct kernels *kernels) {
@@ -35,6 +36,5 @@ enum status kernels_open(struct kernels *kernels, const char *name, enum dtype e
 }
 
 enum dtype kernels_best_element(void) {
-  __builtin_cpu_init();
-  return __builtin_cpu_supports("avx512bf16") ? DTYPE_BF16 : DTYPE_F32;
+  return processor_level() == PROCESSOR_AVX512BF16 ? DTYPE_BF16 : DTYPE_F32;
 }

@@ -221,6 +221,11 @@ bool onednn_run(const struct onednn_product *product, void *c, const void *a, co
   return done;
 }
 
+bool onednn_has_tiles(void) {
+  return (dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core_amx) ==
+         dnnl_cpu_isa_avx512_core_amx;
+}
+
 void onednn_close(void) {
   forget_products();
   if (cache.stream) dnnl_stream_destroy(cache.stream);

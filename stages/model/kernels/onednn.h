@@ -43,6 +43,9 @@ size_t onednn_scratch_bytes(const struct onednn_product *product);
 bool onednn_run(const struct onednn_product *product, void *c, const void *a, const void *b,
                 const void *bias, void *scratch);
 
+/* Whether the library has the processor's tiles (AMX) to multiply bf16 with. Local. */
+bool onednn_has_tiles(void);
+
 /* Forgets all products and returns their memory. Local. */
 void onednn_close(void);
 

@@ -4,22 +4,14 @@
 #include <stddef.h>
 
 #include "stages/model/kernels/onednn.h"
+#include "stages/model/kernels/processor.h"
 #include "stages/model/kernels/product_tile.h"
 #include "stages/model/kernels/scratch.h"
 
 static struct scratch scratch, wide_scratch;
 
-static void run(const struct product *product) {
-  if (product->a_column == 1) {
-    product_rows_run(product, &scratch);
-    return;
-  }
-  assert(product->a_row == 1 && product->bias == NULL);
-  product_columns_run(product, &scratch);
-}
-
-/* Whether the library multiplies bf16 on this machine. */
-static bool multiplies_bf16(void) {
+/* Whether the library multiplies bf16 at all. */
+static bool library_multiplies_bf16(void) {
   const struct onednn_shape shape = {.m = 1,
                                      .n = 1,
                                      .k = 1,
@@ -35,15 +27,24 @@ static bool multiplies_bf16(void) {
   return product != NULL;
 }
 
+/* Whether bf16 is multiplied faster as F32: on a processor without bf16 products, or whose bf16
+ * products are slower. */
+static bool widens(const struct product *product) {
+  if (product->input != DTYPE_BF16) return false;
+  return !(processor_has_fast_pairs() || onednn_has_tiles()) || !library_multiplies_bf16();
+}
+
 void product_run(const struct product *product) {
   if (product->m <= 0 || product->n <= 0 || product->k <= 0) return;
-  if (product->input != DTYPE_BF16 || multiplies_bf16()) {
-    run(product);
+  const bool wide = widens(product);
+  if (product->a_column == 1) {
+    product_rows_run(product, &scratch, wide ? &wide_scratch : NULL);
     return;
   }
-  const struct product wide = product_widen(product, &wide_scratch);
-  run(&wide);
-  product_narrow(product, &wide);
+  assert(product->a_row == 1 && product->b_column == 1);
+  assert(product->bias == NULL && product->output == DTYPE_F32);
+  product_columns_run(product, &scratch,
+                      wide || product->input == DTYPE_F32 ? &wide_scratch : NULL);
 }
 
 void product_close(void) {

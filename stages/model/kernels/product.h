@@ -12,14 +12,15 @@
 
 #include "pipeline/base/dtype.h"
 
-/* c[m, n] = or += a[m, k] b[k, n] + bias[n]. Strides in elements; one of each pair is 1. */
+/* c[m, n] = or += a[m, k] b[k, n] + bias[n]. Strides in elements; one of each pair is 1. With a
+ * transposed `a` (a_row = 1), b lies along its rows, c is F32, and there is no bias. */
 struct product {
   void *c;
   const void *a, *b;
-  const void *bias; /* F32, or NULL; never with a transposed `a` */
+  const void *bias; /* F32, or NULL */
   int64_t m, n, k;
   int64_t c_row;
-  int64_t a_row, a_column; /* a_column = 1, or a_row = 1: `a` is transposed */
+  int64_t a_row, a_column;
   int64_t b_row, b_column;
   enum dtype input;  /* of a and b: F32 or BF16 */
   enum dtype output; /* of c: F32, or that of the inputs */

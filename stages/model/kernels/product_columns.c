@@ -7,7 +7,7 @@
 enum {
   UNIT = 16,
   TILE_ROWS = 384,
-  TILE_COLUMNS = 1024,
+  TILE_COLUMN_BYTES = 2048,
   TILES = 4,          /* at least, where the product is not small */
   PIECE_TERMS = 1024, /* of a sum into F32 */
   SERIAL_WORK = 1 << 20
@@ -18,7 +18,7 @@ enum {
 enum { VARIANTS = 12 };
 
 struct plan {
-  const struct product *product;
+  struct product product; /* as the library sees it */
   struct product_cut m, n, k;
   struct onednn_shape shapes[VARIANTS];
   const struct onednn_product *tiles[VARIANTS];
@@ -28,10 +28,10 @@ struct plan {
 static void make_shapes(struct plan *plan) {
   for (int i = 0; i < VARIANTS; i++) {
     const int piece = i / 4;
-    plan->shapes[i] = product_tile_shape(plan->product, i & 1 ? plan->m.last : plan->m.size,
+    plan->shapes[i] = product_tile_shape(&plan->product, i & 1 ? plan->m.last : plan->m.size,
                                          i & 2 ? plan->n.last : plan->n.size,
                                          piece == 2 ? plan->k.last : plan->k.size);
-    plan->shapes[i].add = piece > 0 || plan->product->add;
+    plan->shapes[i].add = piece > 0 || plan->product.add;
   }
 }
 
@@ -52,13 +52,16 @@ static int64_t row_pieces(int64_t m) {
   return pieces + pieces % 2;
 }
 
+static struct product_cut cut_terms(int64_t k) {
+  return product_tile_cut(k, PIECE_TERMS, PIECE_TERMS, 1);
+}
+
 static struct plan make_plan(const struct product *product, struct scratch *scratch) {
-  struct plan plan = {.product = product, .scratch = scratch};
+  struct plan plan = {.product = *product, .scratch = scratch};
+  const int64_t columns = TILE_COLUMN_BYTES / (int64_t)dtype_bytes(product->input);
   plan.m = product_tile_cut(product->m, UNIT, TILE_ROWS, row_pieces(product->m));
-  plan.n =
-      product_tile_cut(product->n, UNIT, TILE_COLUMNS, (TILES + plan.m.count - 1) / plan.m.count);
-  plan.k = product->output == DTYPE_F32 ? product_tile_cut(product->k, PIECE_TERMS, PIECE_TERMS, 1)
-                                        : (struct product_cut){product->k, 1, product->k};
+  plan.n = product_tile_cut(product->n, UNIT, columns, (TILES + plan.m.count - 1) / plan.m.count);
+  plan.k = cut_terms(product->k);
   make_shapes(&plan);
   find_tiles(&plan);
   return plan;
@@ -68,23 +71,88 @@ static const char *at(const void *base, enum dtype dtype, int64_t index) {
   return (const char *)base + index * (int64_t)dtype_bytes(dtype);
 }
 
-static void run_tile(const struct plan *plan, int64_t row, int64_t column, int64_t piece) {
-  const struct product *p = plan->product;
-  const int64_t i = row * plan->m.size, j = column * plan->n.size, k = piece * plan->k.size;
-  const int order = piece == 0 ? 0 : piece + 1 < plan->k.count ? 1 : 2;
-  const int variant = (row + 1 == plan->m.count) + 2 * (column + 1 == plan->n.count) + 4 * order;
-  product_tile_run(plan->tiles[variant], &plan->shapes[variant],
-                   (char *)p->c + (i * p->c_row + j) * (int64_t)dtype_bytes(p->output),
-                   at(p->a, p->input, i * p->a_row + k * p->a_column),
-                   at(p->b, p->input, k * p->b_row + j * p->b_column), NULL,
-                   scratch_piece(plan->scratch));
+/* One piece of the sum: where its terms of a and b begin. */
+struct piece {
+  const void *a, *b;
+  int order; /* 0: the first, 2: the last of several, 1: those between */
+};
+
+static struct piece piece_at(const struct plan *plan, int64_t i) {
+  const struct product *p = &plan->product;
+  const int64_t k = i * plan->k.size;
+  return (struct piece){.a = at(p->a, p->input, k * p->a_column),
+                        .b = at(p->b, p->input, k * p->b_row),
+                        .order = i == 0                  ? 0
+                                 : i + 1 < plan->k.count ? 1
+                                                         : 2};
 }
 
-void product_columns_run(const struct product *product, struct scratch *scratch) {
-  const struct plan plan = make_plan(product, scratch);
-  const bool parallel = product->m * product->n * product->k > SERIAL_WORK;
+static void run_tile(const struct plan *plan, const struct piece *piece, int64_t tile) {
+  const struct product *p = &plan->product;
+  const int64_t row = tile / plan->n.count, column = tile % plan->n.count;
+  const int64_t i = row * plan->m.size, j = column * plan->n.size;
+  const int variant =
+      (row + 1 == plan->m.count) + 2 * (column + 1 == plan->n.count) + 4 * piece->order;
+  product_tile_run(plan->tiles[variant], &plan->shapes[variant],
+                   (char *)p->c + (i * p->c_row + j) * (int64_t)dtype_bytes(p->output),
+                   at(piece->a, p->input, i * p->a_row), at(piece->b, p->input, j * p->b_column),
+                   NULL, scratch_piece(plan->scratch));
+}
+
+static void run_pieces(const struct plan *plan, bool parallel) {
 #pragma omp parallel for schedule(dynamic) if (parallel)
-  for (int64_t tile = 0; tile < plan.m.count * plan.n.count; tile++)
-    for (int64_t piece = 0; piece < plan.k.count; piece++)
-      run_tile(&plan, tile / plan.n.count, tile % plan.n.count, piece);
+  for (int64_t tile = 0; tile < plan->m.count * plan->n.count; tile++)
+    for (int64_t i = 0; i < plan->k.count; i++) {
+      const struct piece piece = piece_at(plan, i);
+      run_tile(plan, &piece, tile);
+    }
+}
+
+/* The terms of one piece in F32: `a` turned round, which the library does at half the speed, and
+ * where it is not F32 a copy of b without gaps. */
+static struct piece copy_piece(const struct product *given, const struct plan *plan, int64_t i,
+                               float *to) {
+  const int64_t k = i * plan->k.size;
+  const int64_t terms = i + 1 < plan->k.count ? plan->k.size : plan->k.last;
+  const void *a = at(given->a, given->input, k * given->a_column);
+  struct piece piece = piece_at(plan, i);
+  piece.a = to;
+  product_transpose(to, plan->k.size, &(struct product_rows){a, terms, given->m, given->a_column},
+                    given->input);
+  piece.b = at(given->b, given->input, k * given->b_row);
+  if (given->input == DTYPE_F32) return piece;
+  to += plan->k.size * given->m;
+  product_widen(to, &(struct product_rows){piece.b, terms, given->n, given->b_row});
+  piece.b = to;
+  return piece;
+}
+
+/* Piece after piece, so that one of them is held in F32 at a time. */
+static void run_copies(const struct product *given, struct scratch *scratch,
+                       struct scratch *wide_scratch, bool parallel) {
+  struct product seen = *given;
+  seen.input = DTYPE_F32;
+  seen.a_row = cut_terms(given->k).size;
+  seen.a_column = 1;
+  if (given->input != DTYPE_F32) seen.b_row = given->n;
+  const struct plan plan = make_plan(&seen, scratch);
+  const int64_t count = plan.k.size * (given->m + given->n);
+  float *copies = scratch_share(wide_scratch, (size_t)count * sizeof *copies);
+  for (int64_t i = 0; i < plan.k.count; i++) {
+    const struct piece piece = copy_piece(given, &plan, i, copies);
+#pragma omp parallel for schedule(dynamic) if (parallel)
+    for (int64_t tile = 0; tile < plan.m.count * plan.n.count; tile++)
+      run_tile(&plan, &piece, tile);
+  }
+}
+
+void product_columns_run(const struct product *product, struct scratch *scratch,
+                         struct scratch *wide_scratch) {
+  const bool parallel = product->m * product->n * product->k > SERIAL_WORK;
+  if (wide_scratch) {
+    run_copies(product, scratch, wide_scratch, parallel);
+    return;
+  }
+  const struct plan plan = make_plan(product, scratch);
+  run_pieces(&plan, parallel);
 }

@@ -24,17 +24,33 @@ struct onednn_shape product_tile_shape(const struct product *product, int64_t m,
 void product_tile_run(const struct onednn_product *tile, const struct onednn_shape *shape, void *c,
                       const void *a, const void *b, const void *bias, void *scratch);
 
-/* Product with `a` along its rows: tiles of whole rows. Local. */
-void product_rows_run(const struct product *product, struct scratch *scratch);
+/* `rows` rows of `columns` elements, from one array into another, converted where the types differ.
+ * Local. */
+void product_copy_rows(void *to, enum dtype to_dtype, int64_t to_stride, const void *from,
+                       enum dtype from_dtype, int64_t from_stride, int64_t rows, int64_t columns);
 
-/* Product with a transposed `a`, such as a weight's gradient: the long sum is made in pieces.
- * Local.
- */
-void product_columns_run(const struct product *product, struct scratch *scratch);
+/* Rows as they lie in memory. */
+struct product_rows {
+  const void *first;
+  int64_t count, columns, stride;
+};
 
-/* The same product with operands copied to F32, for machines that do not multiply bf16, and the way
- * back of its result. The copies live in `scratch`. Local. */
-struct product product_widen(const struct product *product, struct scratch *scratch);
-void product_narrow(const struct product *product, const struct product *wide);
+/* Copies bf16 rows to F32, without gaps, on all threads. Local. */
+void product_widen(float *to, const struct product_rows *rows);
+
+/* to[columns][to_stride], the first `count` of each: the transposed rows, in F32, on all threads.
+ * Local. */
+void product_transpose(float *to, int64_t to_stride, const struct product_rows *rows,
+                       enum dtype dtype);
+
+/* Product with `a` along its rows: tiles of whole rows. `wide_scratch`, unless NULL: bf16 is
+ * multiplied as F32, to which b is copied there. Local. */
+void product_rows_run(const struct product *product, struct scratch *scratch,
+                      struct scratch *wide_scratch);
+
+/* Product with a transposed `a`, such as a weight's gradient: the long sum is made in pieces, of
+ * which `wide_scratch`, unless NULL, takes copies in F32 that suit the library. Local. */
+void product_columns_run(const struct product *product, struct scratch *scratch,
+                         struct scratch *wide_scratch);
 
 #endif

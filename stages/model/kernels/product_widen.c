@@ -1,75 +1,61 @@
-#include <stddef.h>
+#include <string.h>
 
 #include "pipeline/base/bf16.h"
 #include "stages/model/kernels/product_tile.h"
 
-/* Rows as they lie in memory. */
-struct rows {
-  int64_t count, columns, stride;
-};
-
-static struct rows stored(int64_t rows, int64_t columns, int64_t row, int64_t column) {
-  if (column == 1) return (struct rows){rows, columns, row};
-  return (struct rows){columns, rows, column};
+static void widen_row(float *restrict to, const bf16 *restrict from, int64_t count) {
+  for (int64_t j = 0; j < count; j++) to[j] = bf16_to_float(from[j]);
 }
 
-static void widen(float *to, const bf16 *from, const struct rows *rows) {
-#pragma omp parallel for
-  for (int64_t i = 0; i < rows->count; i++)
-    for (int64_t j = 0; j < rows->columns; j++)
-      to[i * rows->columns + j] = bf16_to_float(from[i * rows->stride + j]);
+static void narrow_row(bf16 *restrict to, const float *restrict from, int64_t count) {
+  for (int64_t j = 0; j < count; j++) to[j] = bf16_from_float(from[j]);
 }
 
-static void narrow(bf16 *to, const float *from, const struct rows *rows) {
-#pragma omp parallel for
-  for (int64_t i = 0; i < rows->count; i++)
-    for (int64_t j = 0; j < rows->columns; j++)
-      to[i * rows->stride + j] = bf16_from_float(from[i * rows->columns + j]);
-}
-
-static float *take(struct arena *arena, const struct rows *rows) {
-  return arena_take(arena, (size_t)(rows->count * rows->columns) * sizeof(float));
-}
-
-struct operands {
-  struct rows a, b, c;
-  float *wide_a, *wide_b, *wide_c;
-};
-
-static void take_all(struct operands *o, struct arena *arena, bool with_c) {
-  o->wide_a = take(arena, &o->a);
-  o->wide_b = take(arena, &o->b);
-  o->wide_c = with_c ? take(arena, &o->c) : NULL;
-}
-
-struct product product_widen(const struct product *p, struct scratch *scratch) {
-  const bool with_c = p->output == DTYPE_BF16;
-  struct operands o = {.a = stored(p->m, p->k, p->a_row, p->a_column),
-                       .b = stored(p->k, p->n, p->b_row, p->b_column),
-                       .c = {p->m, p->n, p->c_row}};
-  struct arena arena;
-  arena_measure(&arena, "kernels");
-  take_all(&o, &arena, with_c);
-  arena = (struct arena){
-      .account = "kernels", .base = scratch_share(scratch, arena.peak), .size = arena.peak};
-  take_all(&o, &arena, with_c);
-  widen(o.wide_a, p->a, &o.a);
-  widen(o.wide_b, p->b, &o.b);
-  if (with_c && p->add) widen(o.wide_c, p->c, &o.c);
-  struct product wide = *p;
-  wide.input = wide.output = DTYPE_F32;
-  wide.a = o.wide_a;
-  wide.b = o.wide_b;
-  *(p->a_column == 1 ? &wide.a_row : &wide.a_column) = o.a.columns;
-  *(p->b_column == 1 ? &wide.b_row : &wide.b_column) = o.b.columns;
-  if (with_c) {
-    wide.c = o.wide_c;
-    wide.c_row = p->n;
+void product_copy_rows(void *to, enum dtype to_dtype, int64_t to_stride, const void *from,
+                       enum dtype from_dtype, int64_t from_stride, int64_t rows, int64_t columns) {
+  const size_t to_bytes = dtype_bytes(to_dtype), from_bytes = dtype_bytes(from_dtype);
+  for (int64_t i = 0; i < rows; i++) {
+    void *target = (char *)to + (size_t)(i * to_stride) * to_bytes;
+    const void *source = (const char *)from + (size_t)(i * from_stride) * from_bytes;
+    if (to_dtype == from_dtype)
+      memcpy(target, source, (size_t)columns * to_bytes);
+    else if (to_dtype == DTYPE_F32)
+      widen_row(target, source, columns);
+    else
+      narrow_row(target, source, columns);
   }
-  return wide;
 }
 
-void product_narrow(const struct product *p, const struct product *wide) {
-  if (p->output != DTYPE_BF16) return;
-  narrow(p->c, wide->c, &(struct rows){p->m, p->n, p->c_row});
+void product_widen(float *to, const struct product_rows *rows) {
+  const bf16 *from = rows->first;
+#pragma omp parallel for
+  for (int64_t i = 0; i < rows->count; i++)
+    widen_row(to + i * rows->columns, from + i * rows->stride, rows->columns);
+}
+
+enum { BLOCK = 16 };
+
+static float element(const void *from, enum dtype dtype, int64_t i) {
+  return dtype == DTYPE_BF16 ? bf16_to_float(((const bf16 *)from)[i]) : ((const float *)from)[i];
+}
+
+/* Columns [j, j + columns) of the rows from `row` on become rows of `to`. */
+static void transpose_block(float *to, int64_t to_stride, const struct product_rows *from,
+                            enum dtype dtype, int64_t row, int64_t j) {
+  const int64_t columns = from->columns - j < BLOCK ? from->columns - j : BLOCK;
+  const int64_t rows = from->count - row < BLOCK ? from->count - row : BLOCK;
+  float block[BLOCK][BLOCK];
+  for (int64_t i = 0; i < rows; i++)
+    for (int64_t c = 0; c < columns; c++)
+      block[i][c] = element(from->first, dtype, (row + i) * from->stride + j + c);
+  for (int64_t c = 0; c < columns; c++)
+    for (int64_t i = 0; i < rows; i++) to[(j + c) * to_stride + row + i] = block[i][c];
+}
+
+void product_transpose(float *to, int64_t to_stride, const struct product_rows *from,
+                       enum dtype dtype) {
+#pragma omp parallel for
+  for (int64_t j = 0; j < from->columns; j += BLOCK)
+    for (int64_t row = 0; row < from->count; row += BLOCK)
+      transpose_block(to, to_stride, from, dtype, row, j);
 }

@@ -94,6 +94,11 @@ static void check_against_double(const struct sample *sample) {
   free_product(&p);
 }
 
+/* Gradients of weights are F32. */
+static enum dtype output_of(int types, int kind) {
+  return types == 2 && kind != BACKWARD_WEIGHT ? DTYPE_BF16 : DTYPE_F32;
+}
+
 /* The sizes of the layers, one more and one less, on all element types this machine multiplies. */
 static void products_equal_plain_sums(void **state) {
   (void)state;
@@ -108,7 +113,7 @@ static void products_equal_plain_sums(void **state) {
                                     .k = sizes[s][2],
                                     .kind = (enum kind)(variant / 4 % KINDS),
                                     .input = types == 0 ? DTYPE_F32 : DTYPE_BF16,
-                                    .output = types == 2 ? DTYPE_BF16 : DTYPE_F32,
+                                    .output = output_of(types, variant / 4 % KINDS),
                                     .bias = (variant & 1) != 0 &&
                                             variant / 4 % KINDS != BACKWARD_WEIGHT,
                                     .add = (variant & 2) != 0};
@@ -146,7 +151,7 @@ static void bits_do_not_depend_on_threads(void **state) {
                                     .k = sizes[s][2],
                                     .kind = (enum kind)(variant % KINDS),
                                     .input = types == 0 ? DTYPE_F32 : DTYPE_BF16,
-                                    .output = types == 2 ? DTYPE_BF16 : DTYPE_F32,
+                                    .output = output_of(types, variant % KINDS),
                                     .bias = variant % KINDS == FORWARD,
                                     .add = variant % KINDS != FORWARD};
       check_threads(&sample);
