@@ -127,12 +127,17 @@ static enum status get_lists(struct manifest *manifest, const json_t *root, cons
     const char *name, *hash;
     TRY(get_string(item, "name", &name, where));
     TRY(get_string(item, "hash", &hash, where));
+    CHECK(strlen(hash) == HASH_HEX_BYTES - 1, STATUS_DAMAGED,
+          "'%s': input '%s' has the hash '%s', which has not 32 digits", where, name, hash);
     TRY(manifest_add_input(manifest, name, hash));
   }
   json_array_foreach(json_object_get(root, "outputs"), i, item) {
     const char *path;
     struct blocks blocks = {0};
     TRY(output_json_read(item, &path, &blocks, where));
+    const bool again = manifest_find(manifest, path) != NULL;
+    if (again) blocks_free(&blocks);
+    CHECK(!again, STATUS_DAMAGED, "'%s' lists the output '%s' twice", where, path);
     const enum status status = manifest_add_output(manifest, path, &blocks);
     blocks_free(&blocks);
     TRY(status);

@@ -50,8 +50,9 @@ static enum status get_size(const json_t *object, const char *key, uint64_t *val
 
 /* Paths stay inside the folder. */
 static bool is_inside(const char *path) {
+  const size_t length = strlen(path);
   return path[0] && path[0] != '/' && strcmp(path, "..") != 0 && strncmp(path, "../", 3) != 0 &&
-         !strstr(path, "/../");
+         !strstr(path, "/../") && (length < 3 || strcmp(path + length - 3, "/..") != 0);
 }
 
 static enum status get_shape(const json_t *object, struct blocks *blocks, const char *where) {
@@ -59,6 +60,22 @@ static enum status get_shape(const json_t *object, struct blocks *blocks, const 
   TRY(get_size(object, "first_bytes", &blocks->first_bytes, where));
   TRY(get_size(object, "block_bytes", &blocks->block_bytes, where));
   CHECK(blocks->block_bytes, STATUS_DAMAGED, "'%s': blocks of 0 bytes", where);
+  return STATUS_OK;
+}
+
+static enum status get_hashes(struct blocks *blocks, const char *digits, const char *path,
+                              const char *where) {
+  const size_t length = strlen(digits);
+  for (size_t at = 0; at + DIGITS <= length; at += DIGITS) {
+    uint64_t hash;
+    CHECK(parse_hash(&hash, digits + at), STATUS_DAMAGED,
+          "'%s': output '%s' has a hash that is no number", where, path);
+    TRY(blocks_add_hash(blocks, hash));
+  }
+  const bool complete = (size_t)blocks->count * DIGITS == length &&
+                        (!blocks->first_bytes || blocks->count == blocks_expected(blocks));
+  CHECK(complete, STATUS_DAMAGED, "'%s': output '%s' lists %lld hashes, its size needs others",
+        where, path, (long long)blocks->count);
   return STATUS_OK;
 }
 
@@ -70,20 +87,9 @@ enum status output_json_read(const json_t *object, const char **path, struct blo
   CHECK(*path && digits && is_inside(*path), STATUS_DAMAGED,
         "'%s': an output has no 'blocks', or no 'path' inside the folder", where);
   TRY(get_shape(object, &made, where));
-  const size_t length = strlen(digits);
-  enum status status = STATUS_OK;
-  for (size_t at = 0; at + DIGITS <= length && status == STATUS_OK; at += DIGITS) {
-    uint64_t hash;
-    status = parse_hash(&hash, digits + at)
-                 ? blocks_add_hash(&made, hash)
-                 : error_raise(STATUS_DAMAGED, __FILE__, __LINE__, __func__,
-                               "'%s': output '%s' has a hash that is no number", where, *path);
-  }
-  const bool complete = (size_t)made.count * DIGITS == length &&
-                        (!made.first_bytes || made.count == blocks_expected(&made));
-  *blocks = made;
+  const enum status status = get_hashes(&made, digits, *path, where);
+  if (status != STATUS_OK) blocks_free(&made);
   TRY(status);
-  CHECK(complete, STATUS_DAMAGED, "'%s': output '%s' lists %lld hashes, its size needs others",
-        where, *path, (long long)made.count);
+  *blocks = made;
   return STATUS_OK;
 }

@@ -1,4 +1,4 @@
-/* millrace data ls|head|verify|export: what shards and other safetensors files hold. */
+/* millrace data ls|head|verify|export|stat|audit|diff: what shards and other safetensors files hold. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,6 +9,7 @@
 #include "pipeline/base/file.h"
 #include "pipeline/driver/arguments.h"
 #include "pipeline/driver/commands.h"
+#include "pipeline/driver/data_commands.h"
 
 enum { HEAD_ROWS = 5, HEAD_NUMBERS = 16 };
 
@@ -162,8 +163,9 @@ static enum status export(const char *from, const char *to) {
 }
 
 static const char USE[] =
-    "expected: millrace data ls PATH | head PATH [COLUMN [ROWS]] | verify PATH | export FILE OUT, "
-    "PATH being a finished folder, a safetensors or a .zst file";
+    "expected: millrace data ls PATH | head PATH [COLUMN [ROWS]] | verify PATH | export FILE OUT | "
+    "stat TOKENS | audit TOKENS | diff A B, PATH being a finished folder, a safetensors or a .zst "
+    "file, TOKENS a finished tokenize node, A and B two folders or two files";
 
 enum status command_data(int argc, char **argv) {
   struct arguments arguments;
@@ -174,6 +176,9 @@ enum status command_data(int argc, char **argv) {
   if (!strcmp(verb, "head")) return head(operands);
   if (!strcmp(verb, "ls") && operands->count == 2) return visit_all(path, list_one, NULL);
   if (!strcmp(verb, "verify") && operands->count == 2) return verify(path);
+  if (!strcmp(verb, "stat") && operands->count == 2) return data_stat(path);
+  if (!strcmp(verb, "audit") && operands->count == 2) return data_audit(path);
+  if (!strcmp(verb, "diff") && operands->count == 3) return data_diff(path, operands->items[2]);
   if (!strcmp(verb, "export") && operands->count == 3) return export(path, operands->items[2]);
   FAIL(STATUS_USAGE, "%s", USE);
 }
