@@ -82,7 +82,7 @@ tidy = git ls-files $1 $2 | xargs -P 2 -n 8 sh -c 'clang-tidy --quiet "$$@" -- -
   -DBUILD_ID="\"\"" -DBUILD_MODE="\"\"" $(MPI_CFLAGS)' sh
 
 # --- targets ----------------------------------------------------------------------------------
-.PHONY: all run test check fence bench bench-peers soak soak-1.7b soak-data soak-fuzz golden format tidy deps help clean
+.PHONY: all run test check fence bench bench-peers results-cfm soak soak-1.7b soak-data soak-fuzz golden format tidy deps help clean
 .DEFAULT_GOAL := all
 
 all: $(addprefix $(OUT)/,$(PROGRAMS)) ## build the programs
@@ -115,6 +115,10 @@ bench-peers: deps ## race other implementations with ours; writes build/bench/pe
 
 .PHONY: bench-programs
 bench-programs: all $(BENCH_PROGRAMS) ## build the programs and the benches
+
+results-cfm: deps ## train categorical flow maps for three seeds and write pipeline/docs/results/cfm.md; hours, resumable
+	@$(MAKE) --no-print-directory -j2 all $(OUT)/tests/tools/results_cfm
+	@OUT='$(OUT)' NP='$(NP)' SEEDS='$(SEEDS)' $(if $(LAMBDAS),LAMBDAS='$(LAMBDAS)') SET='$(SET)' CORPUS='$(CORPUS)' jobs/results-cfm.sh
 
 soak-1.7b: deps ## train 3 steps of 1.72B parameters on this machine, kill and resume; 21 GiB of memory
 	@$(MAKE) --no-print-directory -j2 all $(OUT)/tests/tools/product_rate

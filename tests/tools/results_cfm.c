@@ -1,0 +1,294 @@
+/* Writes the page of results of categorical flow maps from one evaluation:
+ *
+ *   results_cfm EVALUATION FOLDER
+ *
+ * Systems are named GROUP_sSEED (jobs/results-cfm.sh). FOLDER gets cfm.md, with tables of means and
+ * deviations over seeds and what became of each expectation, and its charts. Exit 0: written,
+ * whatever came out.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "monitoring/chart.h"
+#include "monitoring/evaluation.h"
+
+enum { CELLS = 256, SEEDS = 16, GROUPS = CHART_SERIES, POINTS = 16 };
+
+/* One group at one number of network calls. */
+struct cell {
+  char group[EVALUATION_NAME_BYTES];
+  int64_t nfe;
+  int seeds;
+  double perplexity[SEEDS], entropy[SEEDS], distinct[SEEDS];
+};
+
+struct results {
+  struct evaluation evaluation;
+  struct cell cells[CELLS];
+  int count;
+};
+
+static double mean(const double *values, int count) {
+  double sum = 0;
+  for (int i = 0; i < count; i++) sum += values[i];
+  return count ? sum / count : NAN;
+}
+
+static double deviation(const double *values, int count) {
+  const double middle = mean(values, count);
+  double sum = 0;
+  for (int i = 0; i < count; i++) sum += (values[i] - middle) * (values[i] - middle);
+  return count > 1 ? sqrt(sum / (count - 1)) : 0;
+}
+
+static struct cell *find(struct results *results, const char *group, int64_t nfe) {
+  for (int i = 0; i < results->count; i++)
+    if (results->cells[i].nfe == nfe && strcmp(results->cells[i].group, group) == 0)
+      return &results->cells[i];
+  return NULL;
+}
+
+static void add_system(struct results *results, const struct evaluation_system *system) {
+  char group[EVALUATION_NAME_BYTES];
+  snprintf(group, sizeof group, "%s", system->name);
+  char *mark = strstr(group, "_s");
+  if (!mark) return; /* held-out text */
+  *mark = '\0';
+  struct cell *cell = find(results, group, system->nfe);
+  if (!cell && results->count < CELLS) {
+    cell = &results->cells[results->count++];
+    *cell = (struct cell){.nfe = system->nfe};
+    snprintf(cell->group, sizeof cell->group, "%s", group);
+  }
+  if (!cell || cell->seeds == SEEDS) return;
+  cell->perplexity[cell->seeds] = system->judge_perplexity;
+  cell->entropy[cell->seeds] = system->token_entropy;
+  cell->distinct[cell->seeds++] = system->distinct_2;
+}
+
+static double perplexity_of(struct results *results, const char *group, int64_t nfe) {
+  const struct cell *cell = find(results, group, nfe);
+  return cell ? mean(cell->perplexity, cell->seeds) : NAN;
+}
+
+static double entropy_of(struct results *results, const char *group, int64_t nfe) {
+  const struct cell *cell = find(results, group, nfe);
+  return cell ? mean(cell->entropy, cell->seeds) : NAN;
+}
+
+static void write_table(FILE *page, const struct results *results) {
+  const struct evaluation_system *data = &results->evaluation.systems[0];
+  fprintf(page,
+          "| generator | calls | seeds | judge perplexity | token entropy | distinct-2 |\n"
+          "|---|---|---|---|---|---|\n"
+          "| held-out text | | | %.1f | %.3f | %.3f |\n",
+          data->judge_perplexity, data->token_entropy, data->distinct_2);
+  for (int i = 0; i < results->count; i++) {
+    const struct cell *c = &results->cells[i];
+    fprintf(page, "| %s | %" PRId64 " | %d | %.1f ± %.1f | %.3f ± %.3f | %.3f |\n", c->group,
+            c->nfe, c->seeds, mean(c->perplexity, c->seeds), deviation(c->perplexity, c->seeds),
+            mean(c->entropy, c->seeds), deviation(c->entropy, c->seeds),
+            mean(c->distinct, c->seeds));
+  }
+}
+
+/* One expectation: what was measured, and whether it holds. */
+static void expect(FILE *page, const char *what, double left, const char *sign, double right) {
+  const bool known = isfinite(left) && isfinite(right);
+  const bool holds = sign[0] == '<' ? left < right : left > right;
+  fprintf(page, "| %s | %.4g %s %.4g | %s |\n", what, left, sign, right,
+          !known  ? "not measured"
+          : holds ? "yes"
+                  : "**no**");
+}
+
+static void write_expectations(FILE *page, struct results *results) {
+  const double data = results->evaluation.systems[0].token_entropy;
+  const double reverse = entropy_of(results, "reverse_kl", 4);
+  fprintf(page, "| expected | measured | holds |\n|---|---|---|\n");
+  expect(page, "perplexity at 4 calls: distilled below base",
+         perplexity_of(results, "forward_kl", 4), "<", perplexity_of(results, "base", 4));
+  expect(page, "entropy at 4 calls: distilled within 5 % of the data's",
+         fabs(entropy_of(results, "forward_kl", 4) / data - 1), "<", 0.05);
+  for (int64_t nfe = 1; nfe <= 2; nfe++) {
+    char what[96];
+    snprintf(what, sizeof what,
+             "entropy at %" PRId64 " calls: the base's below 80 %% of the data's", nfe);
+    expect(page, what, entropy_of(results, "base", nfe) / data, "<", 0.8);
+    snprintf(what, sizeof what,
+             "entropy at %" PRId64 " calls: the distilled's above 80 %% of the data's", nfe);
+    expect(page, what, entropy_of(results, "forward_kl", nfe) / data, ">", 0.8);
+  }
+  expect(page, "entropy at 4 calls: forward KL above reverse KL",
+         entropy_of(results, "forward_kl", 4), ">", reverse);
+  expect(page, "entropy at 4 calls: JSD above reverse KL", entropy_of(results, "jsd", 4), ">",
+         reverse);
+}
+
+/* Points of one line, in the order of the evaluation. */
+struct line {
+  char name[EVALUATION_NAME_BYTES];
+  double x[POINTS], y[POINTS];
+  size_t count;
+};
+
+static struct line *line_of(struct line *lines, size_t *count, const char *name) {
+  for (size_t i = 0; i < *count; i++)
+    if (strcmp(lines[i].name, name) == 0) return &lines[i];
+  if (*count == GROUPS) return NULL;
+  lines[*count] = (struct line){.count = 0};
+  snprintf(lines[*count].name, sizeof lines[*count].name, "%s", name);
+  return &lines[(*count)++];
+}
+
+static void add_point(struct line *line, double x, double y) {
+  if (!line || line->count == POINTS) return;
+  line->x[line->count] = x;
+  line->y[line->count++] = y;
+}
+
+static const char STYLE[] =
+    "<style>svg{background:#fff;font:11px "
+    "sans-serif}.grid{stroke:#ddd}.line{fill:none;stroke-width:"
+    "2}.c0{stroke:#1f77b4}.c1{stroke:#d62728}.c2{stroke:#2ca02c}.c3{stroke:#ff7f0e}.c4{stroke:"
+    "#9467bd}.c5{stroke:#8c564b}.c6{stroke:#17becf}.c7{stroke:#7f7f7f}.dot{fill:#fff}</style>";
+
+/* The chart's svg alone, with a style and a legend of its own. */
+static enum status extract(FILE *file, const char *html, const struct chart *chart) {
+  const char *begin = strstr(html, "<svg "), *end = strstr(html, "</svg>");
+  if (!begin || !end) return STATUS_OK; /* no point */
+  fprintf(file, "<svg xmlns='http://www.w3.org/2000/svg' %.*s",
+          (int)(strchr(begin, '>') - begin - 4), begin + 5);
+  fprintf(file, "%s%.*s", STYLE, (int)(end - strchr(begin, '>') - 1), strchr(begin, '>') + 1);
+  for (size_t i = 0; i < chart->series_count; i++)
+    fprintf(file, "<text x='80' y='%zu' class='c%zu' stroke-width='.4'>%s</text>", 22 + 13 * i,
+            i % 8, chart->series[i].name);
+  fprintf(file, "</svg>\n");
+  return STATUS_OK;
+}
+
+static enum status write_chart(const char *folder, const char *name, const struct chart *chart) {
+  struct text html = {0};
+  char path[1024];
+  snprintf(path, sizeof path, "%s/%s.svg", folder, name);
+  FILE *file = fopen(path, "w");
+  CHECK(file, STATUS_WRITE, "%s: cannot be written", path);
+  enum status status = chart_write(&html, chart);
+  if (status == STATUS_OK) status = extract(file, html.bytes, chart);
+  text_free(&html);
+  CHECK(fclose(file) == 0, STATUS_WRITE, "%s: cannot be written", path);
+  return status;
+}
+
+static enum status write_lines(const char *folder, const char *name, struct chart chart,
+                               const struct line *lines, size_t count) {
+  struct chart_series series[GROUPS];
+  for (size_t i = 0; i < count; i++)
+    series[i] = (struct chart_series){
+        .name = lines[i].name, .count = lines[i].count, .x = lines[i].x, .y = lines[i].y};
+  chart.series = series;
+  chart.series_count = count;
+  return write_chart(folder, name, &chart);
+}
+
+/* Perplexity and entropy over calls. */
+static enum status write_calls(const struct results *results, const char *folder, bool entropy) {
+  static struct line lines[GROUPS];
+  size_t count = 0;
+  for (int i = 0; i < results->count; i++) {
+    const struct cell *c = &results->cells[i];
+    if (strncmp(c->group, "lambda", 6) == 0) continue;
+    add_point(line_of(lines, &count, c->group), (double)c->nfe,
+              mean(entropy ? c->entropy : c->perplexity, c->seeds));
+  }
+  const struct chart chart = {.title = "",
+                              .x_label = "network calls",
+                              .y_label = entropy ? "token entropy (nats)" : "judge perplexity",
+                              .log_x = true,
+                              .log_y = !entropy};
+  return write_lines(folder, entropy ? "cfm-entropy" : "cfm-perplexity", chart, lines, count);
+}
+
+/* The share of the error-decoding schedule of a group of bases; NAN for others. */
+static double lambda_of(const char *group) {
+  if (strcmp(group, "base") == 0) return 0.75;
+  return strncmp(group, "lambda", 6) == 0 ? atof(group + 6) / 100 : NAN;
+}
+
+static int by_x(const void *a, const void *b) {
+  const double *left = a, *right = b;
+  return (left[0] > right[0]) - (left[0] < right[0]);
+}
+
+/* Perplexity over lambda, a line for each number of calls. */
+static enum status write_lambdas(const struct results *results, const char *folder) {
+  static struct line lines[GROUPS];
+  size_t count = 0;
+  for (int i = 0; i < results->count; i++) {
+    const struct cell *c = &results->cells[i];
+    char name[32];
+    snprintf(name, sizeof name, "%" PRId64 " calls", c->nfe);
+    if (isfinite(lambda_of(c->group)))
+      add_point(line_of(lines, &count, name), lambda_of(c->group), mean(c->perplexity, c->seeds));
+  }
+  for (size_t i = 0; i < count; i++) {
+    double pairs[POINTS][2];
+    for (size_t j = 0; j < lines[i].count; j++)
+      pairs[j][0] = lines[i].x[j], pairs[j][1] = lines[i].y[j];
+    qsort(pairs, lines[i].count, sizeof *pairs, by_x);
+    for (size_t j = 0; j < lines[i].count; j++)
+      lines[i].x[j] = pairs[j][0], lines[i].y[j] = pairs[j][1];
+  }
+  const struct chart chart = {
+      .title = "", .x_label = "lambda", .y_label = "judge perplexity", .log_y = true};
+  return write_lines(folder, "cfm-lambda", chart, lines, count);
+}
+
+static enum status write_page(struct results *results, const char *folder) {
+  char path[1024];
+  snprintf(path, sizeof path, "%s/cfm.md", folder);
+  FILE *page = fopen(path, "w");
+  CHECK(page, STATUS_WRITE, "%s: cannot be written", path);
+  fprintf(page,
+          "# Categorical flow maps on two cores\n\nWritten by `make results-cfm` from one "
+          "evaluation (judge `%s`, %.3f nats a token for a unigram model): the recipe "
+          "`cfm-tiny`, means and deviations over seeds.\n\n## What was expected\n\n",
+          results->evaluation.judge, results->evaluation.unigram_loss);
+  write_expectations(page, results);
+  fprintf(page, "\n![judge perplexity over network calls](cfm-perplexity.svg)\n"
+                "![token entropy over network calls](cfm-entropy.svg)\n\n"
+                "`base` steps by Euler's rule; the others are distilled from it by the divergence "
+                "they are named after.\n\n## The schedule\n\n"
+                "![judge perplexity over lambda](cfm-lambda.svg)\n\nalpha(t) = (1 - lambda) t + "
+                "lambda gamma(t); `base` has 0.75, the groups `lambdaN` N hundredths.\n\n"
+                "## All numbers\n\n");
+  write_table(page, results);
+  CHECK(fclose(page) == 0, STATUS_WRITE, "%s: cannot be written", path);
+  return STATUS_OK;
+}
+
+static enum status run(struct results *results, const char *record, const char *folder) {
+  TRY(evaluation_read(&results->evaluation, record));
+  CHECK(results->evaluation.system_count > 0, STATUS_MISMATCH, "%s has no systems", record);
+  for (size_t i = 0; i < results->evaluation.system_count; i++)
+    add_system(results, &results->evaluation.systems[i]);
+  TRY(write_page(results, folder));
+  TRY(write_calls(results, folder, false));
+  TRY(write_calls(results, folder, true));
+  return write_lambdas(results, folder);
+}
+
+int main(int count, char **arguments) {
+  static struct results results;
+  if (count != 3) {
+    fprintf(stderr, "usage: results_cfm EVALUATION FOLDER\n");
+    return 64;
+  }
+  const enum status status = run(&results, arguments[1], arguments[2]);
+  if (status != STATUS_OK) fprintf(stderr, "results_cfm: %s\n", error_message());
+  evaluation_free(&results.evaluation);
+  return status == STATUS_OK ? 0 : error_exit_code(status);
+}
