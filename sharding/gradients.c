@@ -83,6 +83,7 @@ enum status gradients_init(struct gradients **gradients, const struct gradients_
   plan.passing = arena_take(arena, (size_t)setup->count * sizeof *plan.passing);
   plan.unit_squares = arena_take(arena, (size_t)plan.units * sizeof *plan.unit_squares);
   plan.unit_places = arena_take(arena, (size_t)plan.units * sizeof *plan.unit_places);
+  if (setup->keeps) gradients_keep_init(&plan, setup, arena);
   pieces_init(&plan.working, "working gradients");
   if (g) {
     *g = plan;

@@ -60,6 +60,7 @@ struct gradients_setup {
   const struct gradients_tensor *tensors; /* copied */
   int64_t count;
   enum dtype dtype;  /* of the buffers: F32 or BF16 */
+  bool keeps; /* room for gradients_keep; needs owners, and no tensor that is `everywhere` */
   int64_t in_flight; /* elements sent to owners after which ranks wait for one another, which bounds
                         the pieces that a rank ahead holds; 0: 32 Mi */
 };
@@ -120,6 +121,15 @@ struct gradients_sum gradients_sum(const struct gradients *gradients, int64_t te
 void gradients_read(float *values, const struct gradients_sum *sum, int64_t first, int64_t count);
 void gradients_add(const struct gradients_sum *sum, int64_t first, int64_t count,
                    const float *values);
+
+/* Two objectives in one step. After gradients_finish of the first, gradients_keep sets its sums
+ * aside, in F32 at their owners; after that of the second, gradients_mend makes their sum, but
+ * takes from the second what works against the first: with k the kept sums and g the others, of all
+ * tensors together, sums = k + g - min(0, <k, g>) / <k, k> k (arXiv 2001.06782, algorithm 1, on one
+ * side). *cosine is that of the angle between both, 0 when either is zero. In an order that does
+ * not depend on the layout. gradients_keep is local, gradients_mend collective over world. */
+void gradients_keep(struct gradients *gradients);
+enum status gradients_mend(struct gradients *gradients, double *cosine);
 
 /* Bytes of working pieces so far, beside the arena. Local. */
 size_t gradients_working_bytes(const struct gradients *gradients);

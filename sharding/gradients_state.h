@@ -58,6 +58,7 @@ struct gradients {
   int64_t units;                /* of all tensors */
   double *unit_squares; /* [units] a replicated tensor is one unit, a sliced one a unit per slice */
   struct gradients_unit *unit_places; /* [units] */
+  float **kept; /* [tensors] sums set aside, of what this rank computes; NULL without `keeps` */
   struct pieces working;
   struct gradients_passing *passing; /* [tensors] those in flight, the oldest first */
   int64_t passing_count;
@@ -83,6 +84,16 @@ static inline void *gradients_level(const struct gradients *gradients,
 
 /* Lists the units of the norm (gradients_norm.c). Local. */
 void gradients_list_units(struct gradients *gradients);
+
+/* *total = the dot product of two operands over all tensors, whose shares are left in
+ * gradients->squares. Collective over world. */
+enum gradients_operand { GRADIENTS_PRESENT, GRADIENTS_KEPT };
+enum status gradients_dot(struct gradients *gradients, enum gradients_operand a,
+                          enum gradients_operand b, double *total);
+
+/* Takes room for the sums that are set aside (gradients_keep.c). Local. */
+void gradients_keep_init(struct gradients *plan, const struct gradients_setup *setup,
+                         struct arena *arena);
 
 /* Whether a rank only passes its contribution to a tensor on. Local. */
 bool gradients_passes(const struct gradients_setup *setup, int64_t tensor);

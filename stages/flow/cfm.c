@@ -138,14 +138,16 @@ static void diagonal_loss(struct flow *flow, struct tape *tape, const struct flo
 static enum status loss(struct flow *flow, struct tape *tape, const struct flow_batch *batch,
                         const double *total, struct flow_losses *losses) {
   struct cfm *cfm = flow->state;
-  struct cfm_draw draw = cfm_draw(flow, batch, tape);
+  const struct flow_batch rows = cfm_pick_rows(flow, tape, batch);
+  struct cfm_draw draw = cfm_draw(flow, &rows, tape);
   *losses = (struct flow_losses){0};
-  struct value *y = cfm_noisy(flow, tape, batch, &draw);
+  struct value *y = cfm_noisy(flow, tape, &rows, &draw);
   struct value *hidden =
-      cfm_hidden(tape, &cfm->model, y, draw.from, draw.to, batch->count, batch->positions);
-  diagonal_loss(flow, tape, batch, &draw, hidden, total[PART_CE], losses);
-  if (!flow->distill) return tape->status;
-  return cfm_distill_loss(flow, tape, batch, &draw, y, hidden, total[PART_DISTILL], losses);
+      cfm_hidden(tape, &cfm->model, y, draw.from, draw.to, rows.count, rows.positions);
+  if (batch->rows != FLOW_JUMP_ROWS)
+    diagonal_loss(flow, tape, &rows, &draw, hidden, total[PART_CE], losses);
+  if (!flow->distill || batch->rows == FLOW_DIAGONAL_ROWS) return tape->status;
+  return cfm_distill_loss(flow, tape, &rows, &draw, y, hidden, total[PART_DISTILL], losses);
 }
 
 const struct flow_kind flow_cfm = {.name = "cfm",

@@ -159,6 +159,11 @@ void cfm_eulerian_teacher(struct flow *flow, struct tape *tape, const struct cfm
 void cfm_lagrangian_teacher(struct flow *flow, struct tape *tape, const struct cfm_jumps *jumps,
                             struct value *y, struct head_teacher *teacher);
 
+/* The rows of a batch that batch->rows asks for, as a batch of all its rows; arrays in the tape's
+ * records. Local. */
+struct flow_batch cfm_pick_rows(const struct flow *flow, struct tape *tape,
+                                const struct flow_batch *batch);
+
 /* The distillation part of the objective: rows off the diagonal against a two-step teacher.
  * Collective over the vocabulary group. */
 enum status cfm_distill_loss(struct flow *flow, struct tape *tape, const struct flow_batch *batch,

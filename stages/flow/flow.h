@@ -28,6 +28,9 @@ struct flow_bound_request;
 /* Forms of a bound on the negative log-likelihood (stages/flow/cfm_bound.h). */
 enum flow_bound { BOUND_GAUSSIAN, BOUND_JENSEN, BOUND_EMBEDDED, BOUND_MIXTURE, FLOW_BOUNDS };
 
+/* Of a distillation: rows on the diagonal, where s = t, and rows that jump from s to t. */
+enum flow_rows { FLOW_ALL_ROWS, FLOW_DIAGONAL_ROWS, FLOW_JUMP_ROWS };
+
 /* Rows of one micro-shard (training), or of a batch of held-out rows (validation). */
 struct flow_batch {
   int64_t count, positions;
@@ -42,6 +45,7 @@ struct flow_batch {
   const int64_t *strata;   /* [count] place of the row in the set over which times are stratified */
   int64_t stratum_count;   /* size of that set: the global batch, or the whole validation set */
   uint32_t step;           /* optimizer step of the noise; 0 in validation, whose noise is fixed */
+  enum flow_rows rows;     /* what loss covers of them: parts that have gradients of their own */
   bool validation;         /* noise of its own purpose, no dropout, no condition drop (R-DLM-12) */
 };
 

@@ -133,8 +133,19 @@ static enum status complete_derived(struct train *train) {
   return STATUS_OK;
 }
 
-enum status train_exchange_finish(struct train *train, double *norm) {
+bool train_exchange_keeps(const struct train *train) {
+  return train->flow.distill && train->flow.distill->distill_surgery;
+}
+
+enum status train_exchange_keep(struct train *train) {
   TRY(gradients_finish(train->gradients));
+  gradients_keep(train->gradients);
+  return STATUS_OK;
+}
+
+enum status train_exchange_finish(struct train *train, double *norm, double *cosine) {
+  TRY(gradients_finish(train->gradients));
+  if (train_exchange_keeps(train)) TRY(gradients_mend(train->gradients, cosine));
   TRY(complete_derived(train));
   return gradients_norm(train->gradients, norm, train->squares);
 }

@@ -21,8 +21,15 @@ void train_exchange_ready(void *context, struct param *param);
 /* Hands over what is left of the micro step. Collective over world in the last one. */
 enum status train_exchange_end(struct train *train);
 
-/* Sums over ranks, turns the gradients of derived parameters into those of their sources, and
- * measures: train->squares and *norm. Collective over world. */
-enum status train_exchange_finish(struct train *train, double *norm);
+/* Whether a step has two passes, whose gradients meet in train_exchange_finish. Local. */
+bool train_exchange_keeps(const struct train *train);
+
+/* Between them: sets the sums of the first aside. Collective over world. */
+enum status train_exchange_keep(struct train *train);
+
+/* Sums over ranks, mends the gradients of two passes (*cosine, see gradients_mend), turns the
+ * gradients of derived parameters into those of their sources, and measures: train->squares and
+ * *norm. Collective over world. */
+enum status train_exchange_finish(struct train *train, double *norm, double *cosine);
 
 #endif

@@ -14,8 +14,11 @@ enum status train_losses_weigh(struct train *train, const struct train_data *dat
   return grid_sum_scalars(&train->grid, losses->total, train->scalars, FLOW_PARTS);
 }
 
-void train_losses_keep(struct train *train, int64_t j, const struct flow_losses *micro) {
-  memcpy(train->scalars + j * FLOW_PARTS, micro->sum, sizeof micro->sum);
+void train_losses_keep(struct train *train, int64_t j, const struct flow_losses *micro,
+                       bool second) {
+  double *kept = train->scalars + j * FLOW_PARTS;
+  for (int part = 0; part < FLOW_PARTS; part++)
+    kept[part] = second ? kept[part] + micro->sum[part] : micro->sum[part];
 }
 
 enum status train_losses_sum(struct train *train, struct train_losses *losses) {

@@ -13,8 +13,10 @@ struct train_losses {
 enum status train_losses_weigh(struct train *train, const struct train_data *data,
                                struct train_losses *losses);
 
-/* Keeps the losses of this rank's micro step `j` for train_losses_sum. Local. */
-void train_losses_keep(struct train *train, int64_t j, const struct flow_losses *micro);
+/* Keeps the losses of this rank's micro step `j` for train_losses_sum; those of a second pass over
+ * the same rows, for other parts, are added. Local. */
+void train_losses_keep(struct train *train, int64_t j, const struct flow_losses *micro,
+                       bool second);
 
 /* Sets `sum` from the losses kept since. Collective over world. */
 enum status train_losses_sum(struct train *train, struct train_losses *losses);

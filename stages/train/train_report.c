@@ -10,6 +10,7 @@
 #include "monitoring/log.h"
 #include "pipeline/artefact/manifest.h"
 #include "pipeline/base/text.h"
+#include "stages/train/train_exchange.h"
 
 static struct log *log_of(const struct train *train) {
   return train->stage->log;
@@ -152,6 +153,7 @@ static enum status record_step(struct train *train, const struct train_result *r
   train_losses_record(&result->losses, train->flow.kind, metrics);
   metric_file_real(metrics, "learning_rate", result->rate);
   metric_file_real(metrics, "gradient_norm", result->gradient_norm);
+  if (train_exchange_keeps(train)) metric_file_real(metrics, "cosine", result->cosine);
   metric_file_integer(metrics, "tokens", train->counts.tokens);
   metric_file_real(metrics, "tokens_per_second", tokens_per_second(train, result));
   metric_file_text(metrics, "samples", samples);

@@ -140,7 +140,8 @@ static enum status take_gradients(struct train *train) {
                                         .zero = &train->zero,
                                         .tensors = tensors,
                                         .count = train->trained_count,
-                                        .dtype = narrow ? DTYPE_BF16 : DTYPE_F32};
+                                        .dtype = narrow ? DTYPE_BF16 : DTYPE_F32,
+                                        .keeps = train_exchange_keeps(train)};
   struct arena measuring;
   arena_measure(&measuring, "gradients");
   TRY(gradients_init(&train->gradients, &setup, &measuring));

@@ -33,26 +33,43 @@ static enum status use_tape(void *context, struct tape *tape) {
   return STATUS_OK;
 }
 
-static enum status micro_step(struct train *train, int64_t j, struct train_losses *losses) {
+static enum status micro_step(struct train *train, int64_t j, enum flow_rows rows,
+                              struct train_losses *losses) {
   struct micro micro = {
       .train = train, .batch_losses = losses, .batch = train_data_micro(&train->data, j)};
+  micro.batch.rows = rows;
   train_exchange_begin(train, j);
   TRY(workspace_run(&train->workspace, use_tape, &micro));
   timer_switch(&train->timer, TIMER_REDUCE);
   TRY(train_exchange_end(train));
-  train_losses_keep(train, j, &micro.losses);
+  train_losses_keep(train, j, &micro.losses, rows == FLOW_JUMP_ROWS);
   timer_switch(&train->timer, TIMER_OTHER);
   return STATUS_OK;
 }
 
+static enum status run_rows(struct train *train, enum flow_rows rows, struct train_losses *losses) {
+  for (int64_t j = 0; j < grid_micro_steps(&train->grid); j++)
+    TRY(micro_step(train, j, rows, losses));
+  timer_switch(&train->timer, TIMER_REDUCE);
+  return STATUS_OK;
+}
+
+/* The gradients of the diagonal by themselves, then those of the jumps. */
+static enum status run_apart(struct train *train, struct train_losses *losses) {
+  TRY(run_rows(train, FLOW_DIAGONAL_ROWS, losses));
+  TRY(train_exchange_keep(train));
+  return run_rows(train, FLOW_JUMP_ROWS, losses);
+}
+
 static enum status compute(struct train *train, struct train_result *result) {
   TRY(train_losses_weigh(train, &train->data, &result->losses));
-  for (int64_t j = 0; j < grid_micro_steps(&train->grid); j++)
-    TRY(micro_step(train, j, &result->losses));
-  timer_switch(&train->timer, TIMER_REDUCE);
+  if (train_exchange_keeps(train))
+    TRY(run_apart(train, &result->losses));
+  else
+    TRY(run_rows(train, FLOW_ALL_ROWS, &result->losses));
   TRY(train_losses_sum(train, &result->losses));
   result->loss = train_losses_objective(&result->losses, train->flow.kind);
-  return train_exchange_finish(train, &result->gradient_norm);
+  return train_exchange_finish(train, &result->gradient_norm, &result->cosine);
 }
 
 /* The words that all ranks decide by. */

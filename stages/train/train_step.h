@@ -10,6 +10,7 @@ struct train_result {
   struct train_losses losses;
   double loss;
   double gradient_norm; /* before clipping */
+  double cosine;        /* with distill_surgery: of the gradients of jumps and of the diagonal */
   double rate;          /* learning rate */
   uint64_t samples;     /* hash of the sample ids */
   int64_t tokens;       /* valid ones */

@@ -25,7 +25,7 @@ static enum status pass(struct train *train, int64_t index, struct train_losses 
   for (int64_t j = 0; j < grid_micro_steps(&train->grid); j++) {
     struct look look = {.train = train, .batch = train_data_micro(&train->held_out, j)};
     TRY(workspace_run(&train->workspace, use_tape, &look));
-    train_losses_keep(train, j, &look.losses);
+    train_losses_keep(train, j, &look.losses, false);
   }
   TRY(train_losses_sum(train, &these));
   for (int part = 0; part < FLOW_PARTS; part++) {

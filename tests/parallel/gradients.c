@@ -29,6 +29,11 @@ static float contribution(int64_t shard, int64_t tensor, int64_t i) {
   return value / (float)(3 + (shard + i) % 11) * (i % 5 ? 1.0f : 300.0f);
 }
 
+/* Of a second objective, which works against the first. */
+static float opposed(int64_t shard, int64_t tensor, int64_t i) {
+  return 0.25f * contribution(shard + 5, tensor, i) - contribution(shard, tensor, i);
+}
+
 static float rounded(float value) {
   return bf16_to_float(bf16_from_float(value));
 }
@@ -56,7 +61,12 @@ struct toy {
   struct gradients *gradients;
   struct arena arena;
   int64_t base; /* first element of this rank's rows of a table */
+  bool opposes; /* what is added is that of the second objective */
 };
+
+static float share(const struct toy *toy, int64_t shard, int64_t tensor, int64_t i) {
+  return toy->opposes ? opposed(shard, tensor, i) : contribution(shard, tensor, i);
+}
 
 static void describe(struct toy *toy) {
   toy->base = toy->vocab.rows.begin * C;
@@ -75,7 +85,8 @@ static enum status make(struct toy *toy, struct arena *arena, bool owners) {
                                         .zero = owners ? &toy->zero : NULL,
                                         .tensors = toy->tensors,
                                         .count = TENSORS,
-                                        .dtype = toy->dtype};
+                                        .dtype = toy->dtype,
+                                        .keeps = owners};
   return gradients_init(&toy->gradients, &setup, arena);
 }
 
@@ -101,7 +112,7 @@ static enum status add_to(struct toy *toy, int64_t tensor, int64_t member, int64
   float *gradient;
   TRY(gradients_at(&gradient, toy->gradients, tensor, member));
   for (int64_t i = 0; i < toy->tensors[tensor].count; i++)
-    gradient[i] += contribution(shard, tensor, base + i);
+    gradient[i] += share(toy, shard, tensor, base + i);
   return STATUS_OK;
 }
 
@@ -111,7 +122,7 @@ static void give_tiles(struct toy *toy, int64_t member, int64_t shard) {
   for (int64_t first = 0; first < count; first += TILE) {
     float tile[TILE];
     const int64_t size = count - first < TILE ? count - first : TILE;
-    for (int64_t i = 0; i < size; i++) tile[i] = contribution(shard, TILED, toy->base + first + i);
+    for (int64_t i = 0; i < size; i++) tile[i] = share(toy, shard, TILED, toy->base + first + i);
     gradients_give(toy->gradients, TILED, member, first, size, tile);
   }
 }
@@ -231,6 +242,61 @@ static void norm_has_the_same_bits(struct parallel_test *test) {
   if (split_power_of_two(test->world->size)) parallel_expect(test, first == NORM_OF_ONE_RANK);
 }
 
+/* What the sums of both objectives give in double: <k, g>, <k, k>, <g, g>. */
+static void serial_dots(int64_t shards, double dots[3]) {
+  for (int64_t t = 0; t < TENSORS; t++)
+    for (int64_t i = 0; t != UNTOUCHED && i < sizes[t]; i++) {
+      double k = 0, g = 0;
+      for (int64_t s = 0; s < shards; s++) k += (double)contribution(s, t, i);
+      for (int64_t s = 0; s < shards; s++) g += (double)opposed(s, t, i);
+      dots[0] += k * g;
+      dots[1] += k * k;
+      dots[2] += g * g;
+    }
+}
+
+/* k + g - min(0, <k, g>) / <k, k> k, its norm squared from the dots. */
+static double serial_mended(const double dots[3]) {
+  const double keep = dots[0] < 0 ? 1 - dots[0] / dots[1] : 1;
+  return dots[2] + 2 * keep * dots[0] + keep * keep * dots[1];
+}
+
+/* R-ELA-3: `against` first keeps the contributions and then adds the opposed ones; otherwise the
+ * same twice, whose angle is zero. */
+static void mend(struct parallel_test *test, bool against, double *first) {
+  for (int64_t group = 1; group <= test->world->size; group++) {
+    const struct grid_options options = {group, 8, SLICES, true, 0};
+    if (grid_check(test->world->size, &options) != STATUS_OK) continue;
+    struct toy toy = {.dtype = DTYPE_F32};
+    double cosine, norm, dots[3] = {0};
+    open_toy(test, &toy, &options, true);
+    parallel_ok(test, step(&toy));
+    gradients_keep(toy.gradients);
+    toy.opposes = against;
+    parallel_ok(test, step(&toy));
+    parallel_ok(test, gradients_mend(toy.gradients, &cosine));
+    parallel_ok(test, gradients_norm(toy.gradients, &norm, NULL));
+    serial_dots(8, dots);
+    const double wanted = against ? sqrt(serial_mended(dots)) : 2 * sqrt(dots[1]);
+    const double angle = against ? dots[0] / sqrt(dots[1] * dots[2]) : 1;
+    parallel_expect(test, !against || angle < -0.5);
+    parallel_expect(test, fabs(norm - wanted) < 1e-5 * wanted && fabs(cosine - angle) < 1e-6);
+    if (*first == 0) *first = norm;
+    parallel_expect(test, norm == *first);
+    close_toy(&toy);
+  }
+}
+
+/* What one rank finds. */
+#define MENDED_OF_ONE_RANK 0x1.8af03224f903cp+15
+
+static void what_opposes_is_taken_out(struct parallel_test *test) {
+  double mended = 0, doubled = 0;
+  mend(test, true, &mended);
+  mend(test, false, &doubled);
+  if (split_power_of_two(test->world->size)) parallel_expect(test, mended == MENDED_OF_ONE_RANK);
+}
+
 static void norm_shows_bad_numbers(struct parallel_test *test) {
   struct toy toy = {.dtype = DTYPE_F32};
   double norm = 0;
@@ -309,6 +375,8 @@ int main(void) {
       {"fast sums agree up to rounding, 1 to 4 ranks", fast_sums},
       {"R-ELA-3 global norm: same bits for every layout", norm_has_the_same_bits},
       {"R-MPI-4 ranks that are ahead may wait elsewhere", ranks_ahead_may_wait_elsewhere},
+      {"R-ELA-3 gradients of two objectives are mended alike in every layout",
+       what_opposes_is_taken_out},
       {"R-NUM-1 the norm shows a NaN of one rank", norm_shows_bad_numbers},
   };
   return parallel_main(cases, (int)(sizeof cases / sizeof *cases));
