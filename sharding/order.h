@@ -6,6 +6,11 @@
  * of an epoch: nothing is dropped and nothing repeated; a batch may hold the last rows of one epoch
  * and the first of the next. For a single pass (validation), slots beyond the last row are empty.
  *
+ * Mixed corpora: each block of ORDER_BLOCK samples holds exactly the share of each corpus, in an
+ * order of the block's own. The samples of one corpus are numbered through its blocks; that number
+ * takes the place of the sample index above, so that each corpus has epochs of its own, in which
+ * each of its rows comes once.
+ *
  * The permutation is a keyed bijection: a balanced Feistel network on the smallest even number of
  * bits that holds the rows, walked along its cycle until it falls inside.
  */
@@ -15,20 +20,37 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "pipeline/base/error.h"
 #include "pipeline/base/hash.h"
+
+enum { ORDER_BLOCK = 1000, ORDER_CORPORA = 64 };
+
+/* Corpora that lie one after another in the rows, and their shares of each block. */
+struct order_mix {
+  int64_t count;                    /* 0: one corpus */
+  int64_t first[ORDER_CORPORA + 1]; /* corpus i has the rows [first[i], first[i + 1]) */
+  int64_t shares[ORDER_CORPORA];    /* samples of each block; their sum is ORDER_BLOCK */
+};
+
+/* Makes a mix from weights of any scale: shares are rounded to thousandths by largest remainders.
+ * rows[i] of corpus i. Local. MISMATCH for weights of no sum, a weight that rounds to nothing, and
+ * a corpus that has a weight but no rows. */
+enum status order_mix_make(struct order_mix *mix, const double *weights, const int64_t *rows,
+                           int64_t count);
 
 struct order {
   uint64_t seed;
   int64_t rows;
-  int64_t batch;    /* global batch */
-  bool sequential;  /* rows in their stored order */
-  bool single_pass; /* one epoch; later slots are empty */
+  int64_t batch;        /* global batch */
+  bool sequential;      /* rows in their stored order */
+  bool single_pass;     /* one epoch; later slots are empty */
+  struct order_mix mix; /* not with sequential or single_pass */
 };
 
 struct order_sample {
   int64_t index; /* global sample index: key of all random draws */
-  int64_t epoch;
-  int64_t row; /* -1: empty slot */
+  int64_t epoch; /* of the row's corpus */
+  int64_t row;   /* -1: empty slot */
 };
 
 /* The sample at (step, slot). rows >= 1, 0 <= slot < batch. Local. */

@@ -19,14 +19,16 @@ static enum status count_parts(int64_t *pieces, const struct encode_unit *work,
   return STATUS_OK;
 }
 
-static enum status list_parts(struct corpus *corpus, const int64_t *pieces, int64_t units) {
+static enum status list_parts(struct corpus *corpus, const int64_t *pieces,
+                              const struct inputs *inputs) {
+  const int64_t units = (int64_t)inputs->unit_count;
   for (int64_t unit = 0; unit < units; unit++) corpus->part_count += pieces[unit];
   corpus->parts = malloc((size_t)corpus->part_count * sizeof *corpus->parts);
   CHECK(corpus->parts, STATUS_ENVIRONMENT, "out of memory: a list of parts");
   struct corpus_part *next = corpus->parts;
   for (int64_t unit = 0; unit < units; unit++)
     for (int64_t piece = 0; piece < pieces[unit]; piece++)
-      *next++ = (struct corpus_part){unit, piece};
+      *next++ = (struct corpus_part){unit, piece, inputs->files[inputs->units[unit].file].input};
   return STATUS_OK;
 }
 
@@ -41,7 +43,7 @@ static enum status find_parts(struct corpus *corpus, const struct encode_unit *w
   if (status == STATUS_OK) status = count_parts(pieces, work, comm);
   status = comm_agree(comm, status);
   if (status == STATUS_OK) status = comm_allreduce(comm, pieces, units, DTYPE_I64, COMM_SUM);
-  if (status == STATUS_OK) status = list_parts(corpus, pieces, units);
+  if (status == STATUS_OK) status = list_parts(corpus, pieces, work->inputs);
   free(pieces);
   return comm_agree(comm, status);
 }

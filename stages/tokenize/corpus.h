@@ -15,6 +15,7 @@ enum corpus_side { CORPUS_TRAIN, CORPUS_HELD_OUT, CORPUS_SIDES };
 
 struct corpus_part {
   int64_t unit, piece;
+  int64_t input; /* the entry of the option `input` that it comes from */
 };
 
 struct corpus_counts {

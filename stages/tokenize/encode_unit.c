@@ -154,9 +154,8 @@ static void begin(struct encode_unit_room *room, const struct encode_unit *work,
 
 enum status encode_unit_run(const struct encode_unit *work, int64_t unit,
                             struct encode_unit_room *room) {
-  struct state state = {.work = work,
-                        .room = room,
-                        .quarantine = {.folder = work->folder, .unit = unit}};
+  struct state state = {
+      .work = work, .room = room, .quarantine = {.folder = work->folder, .unit = unit}};
   const bool pairs = work->options->packing == PACKING_PAIRS;
   const struct document_sink sink = {.add = add_document,
                                      .state = &state,

@@ -103,7 +103,11 @@ static enum status divide(struct inputs *inputs, size_t index, bool divides, uin
 
 static enum status list_files(struct inputs *inputs, const struct option_texts *paths,
                               const char *entries) {
-  for (size_t i = 0; i < paths->count; i++) TRY(add_path(inputs, paths->values[i], entries));
+  for (size_t i = 0; i < paths->count; i++) {
+    const size_t before = inputs->file_count;
+    TRY(add_path(inputs, paths->values[i], entries));
+    for (size_t j = before; j < inputs->file_count; j++) inputs->files[j].input = (int64_t)i;
+  }
   CHECK(inputs->file_count, STATUS_MISMATCH, "the input '%s' holds no files%s%s",
         paths->count ? paths->values[0] : "", entries && *entries ? " like " : "",
         entries ? entries : "");

@@ -21,7 +21,8 @@ enum { UNIT_BYTES = 4 << 20 };
 struct input_file {
   char *path; /* owned */
   uint64_t bytes;
-  bool packed; /* an archive or a compressed file, read from start to end through libarchive */
+  int64_t input; /* which of the paths of the request it is, or lies below */
+  bool packed;   /* an archive or a compressed file, read from start to end through libarchive */
 };
 
 struct unit {

@@ -43,14 +43,50 @@ static enum status measure_parts(struct shards *shards, const struct comm *comm)
   return STATUS_OK;
 }
 
+bool shards_begins_input(const struct shards *shards, int64_t index) {
+  const struct corpus_part *parts = shards->corpus->parts;
+  return index > 0 && parts[index].input != parts[index - 1].input;
+}
+
+/* Drops what fills no row at the end of an entry of `input`, before part `end`. */
+static void drop_tail(struct shards_side *side, int64_t end, int64_t length) {
+  const int64_t whole = side->before[end] / length * length;
+  side->dropped += side->before[end] - whole;
+  for (int64_t i = end; i >= 0 && side->before[i] > whole; i--) side->before[i] = whole;
+}
+
+static int64_t rows_before(const struct shards *shards, const struct shards_side *side,
+                           int64_t part) {
+  const bool wrapped = shards->options->packing == PACKING_WRAPPED;
+  return wrapped ? side->before[part] / shards->options->sequence_length : side->before[part];
+}
+
 static void lay_out(struct shards *shards, struct shards_side *side) {
   const int64_t parts = shards->corpus->part_count, length = shards->options->sequence_length;
-  for (int64_t i = 0; i < parts; i++) side->before[i + 1] += side->before[i];
   const bool wrapped = shards->options->packing == PACKING_WRAPPED;
-  side->rows = wrapped ? side->before[parts] / length : side->before[parts];
-  side->dropped = wrapped ? side->before[parts] % length : 0;
+  for (int64_t i = 0; i < parts; i++) {
+    if (wrapped && shards_begins_input(shards, i)) drop_tail(side, i, length);
+    side->before[i + 1] += side->before[i];
+  }
+  if (wrapped) drop_tail(side, parts, length);
+  side->rows = rows_before(shards, side, parts);
   side->rows_of_shard = (shards->options->shard_tokens + length - 1) / length;
   side->shards = (side->rows + side->rows_of_shard - 1) / side->rows_of_shard;
+}
+
+enum status shards_rows_of_inputs(const struct shards *shards, enum corpus_side side,
+                                  struct text *text) {
+  const struct corpus *corpus = shards->corpus;
+  int64_t part = 0;
+  for (int64_t input = 0; input < (int64_t)shards->options->input.count; input++) {
+    const int64_t first = part;
+    while (part < corpus->part_count && corpus->parts[part].input == input) part++;
+    const struct shards_side *layout = &shards->sides[side];
+    TRY(text_format(
+        text, "%s%lld", input ? " " : "",
+        (long long)(rows_before(shards, layout, part) - rows_before(shards, layout, first))));
+  }
+  return STATUS_OK;
 }
 
 static enum status check_rows(const struct shards *shards) {

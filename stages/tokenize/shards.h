@@ -1,5 +1,6 @@
 /* Rows of tokens, packed from the corpus and written as shards.
  *
+ * Rows hold text of one entry of the option `input` only, and those of an entry lie side by side.
  * The rows of a side are numbered from 0; a shard holds a fixed range of them, so that shards can
  * be made by any rank, in any order, with the same bytes. Column "tokens": [rows, length] when
  * wrapped, else ragged; of pairs also column "source_length", I32 [rows]. Metadata: tokenizer,
@@ -49,6 +50,13 @@ enum status shards_plan(struct shards *shards, const struct corpus *corpus,
                         const struct tokenizer *tokenizer, const struct options *options,
                         struct comm *comm);
 void shards_free(struct shards *shards);
+
+/* Whether part `index` begins another entry of `input` than the part before it. Local. */
+bool shards_begins_input(const struct shards *shards, int64_t index);
+
+/* Appends the rows of each entry of `input`, "1200 0 35", those of none being 0. Local. */
+enum status shards_rows_of_inputs(const struct shards *shards, enum corpus_side side,
+                                  struct text *text);
 
 /* Adds a document to a packer. Local. As packer_add. */
 enum status shards_pack(struct packer *packer, const struct corpus_document *document);

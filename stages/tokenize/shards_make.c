@@ -108,6 +108,7 @@ static enum status pack(struct shards_maker *maker, int64_t first) {
   for (int64_t part = find_part(maker, first); maker->left; part++) {
     CHECK(part < maker->shards->corpus->part_count, STATUS_INTERNAL,
           "the parts of %s end %lld rows too early", maker->side->name, (long long)maker->left);
+    if (shards_begins_input(maker->shards, part)) maker->packer.filled = 0;
     TRY(pack_part(maker, part));
   }
   return STATUS_OK;

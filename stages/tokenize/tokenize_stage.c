@@ -104,6 +104,15 @@ static void report(struct log *log, const struct statistics *statistics,
              (long long)tally->archive_warnings);
 }
 
+/* Training can mix the entries of `input` by weight. */
+static enum status add_rows_of_inputs(struct scalars *facts, const struct shards *shards) {
+  struct text rows = {0};
+  enum status status = shards_rows_of_inputs(shards, CORPUS_TRAIN, &rows);
+  if (status == STATUS_OK) status = scalars_set_text(facts, "train_rows_of_inputs", rows.bytes);
+  text_free(&rows);
+  return status;
+}
+
 /* What readers of the finished folder want to know at once. */
 static enum status add_facts(struct scalars *facts, const struct statistics *statistics,
                              const struct shards *shards) {
@@ -116,6 +125,7 @@ static enum status add_facts(struct scalars *facts, const struct statistics *sta
   TRY(scalars_set_integer(facts, "train_tokens", train->tokens));
   TRY(scalars_set_integer(facts, "held_out_rows", held_out->rows));
   TRY(scalars_set_integer(facts, "held_out_tokens", held_out->tokens));
+  TRY(add_rows_of_inputs(facts, shards));
   TRY(scalars_set_real(facts, "unigram_loss_nats", statistics->unigram_loss));
   return scalars_set_real(facts, "held_out_row_entropy_nats", held_out->row_entropy);
 }

@@ -3,6 +3,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "stages/train/train_mix.h"
+
 /* Fields of the loader; those that a node lacks are left out. */
 enum { TOKENS, SOURCES, EMBEDDINGS, ALONE, FIELDS };
 
@@ -82,6 +84,9 @@ static enum status open_all(struct train_data *data, struct arena *arena) {
   TRY(open_sources(data));
   TRY(open_embeddings(data));
   data->order = make_order(data);
+  if (!validates(data))
+    TRY(train_mix_make(&data->order.mix, data->request.tokens_folder, data->request.mix,
+                       data->order.rows));
   const size_t slots = (size_t)slot_count(data);
   data->lengths = arena_take_zeroed(arena, slots * sizeof(*data->lengths));
   data->sources = arena_take_zeroed(arena, slots * sizeof(*data->sources));

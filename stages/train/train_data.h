@@ -20,10 +20,11 @@ struct train_data_request {
   int64_t positions;             /* row length */
   int32_t pad, end;              /* what fills rows, and rows of pairs */
   uint64_t seed;
-  int64_t batch;       /* rows of a step over all ranks */
-  int64_t rows_each;   /* rows of a micro-shard */
-  struct split shards; /* micro-shards of this rank */
-  int64_t row_limit;   /* validation: the first rows, once, in their stored order; 0: training */
+  int64_t batch;                  /* rows of a step over all ranks */
+  int64_t rows_each;              /* rows of a micro-shard */
+  struct split shards;            /* micro-shards of this rank */
+  const struct option_reals *mix; /* training: weights of the tokens' inputs; borrowed */
+  int64_t row_limit; /* validation: the first rows, once, in their stored order; 0: training */
 };
 
 struct train_data {

@@ -88,6 +88,7 @@ static struct train_data_request describe(const struct train *train) {
       .seed = (uint64_t)options->seed,
       .batch = options->batch,
       .rows_each = options->batch / options->micro_shards,
+      .mix = &options->mix,
       .shards = train->grid.shards};
 }
 

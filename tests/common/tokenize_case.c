@@ -35,6 +35,7 @@ struct tokenize_outcome tokenize_case_run(struct comm *comm, const struct option
   if (outcome.status == STATUS_OK && comm->rank == 0)
     outcome.status = manifest_write(&manifest, folder);
   manifest_free(&manifest);
+  outcome.status = comm_agree(comm, outcome.status); /* the folder is there for all */
   return outcome;
 }
 

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "pipeline/artefact/manifest.h"
 #include "pipeline/base/file.h"
 #include "pipeline/base/random.h"
 #include "sharding/store.h"
@@ -86,6 +87,55 @@ static void rows_hold_the_text(struct parallel_test *test) {
   store_close(&store);
 }
 
+/* The first rows of two folders are the same. */
+static void compare_rows(struct parallel_test *test, const char *a, const char *b, int64_t rows) {
+  struct store stores[2] = {{0}};
+  struct store_column columns[2];
+  struct source_cache caches[2];
+  int32_t row[2][32];
+  memset(caches, 0, sizeof caches);
+  const char *const folders[] = {a, b};
+  for (int i = 0; i < 2; i++) {
+    if (!parallel_ok(test, store_open(&stores[i], folders[i], "train"))) return;
+    parallel_ok(test, store_find(&stores[i], &columns[i], "tokens"));
+  }
+  parallel_expect(test, stores[1].rows == rows);
+  for (int64_t r = 0; r < rows && r < stores[1].rows; r++) {
+    for (int i = 0; i < 2; i++)
+      parallel_ok(test, store_read_int32(&columns[i], &caches[i], r, row[i], NULL));
+    parallel_expect(test, memcmp(row[0], row[1], sizeof row[0]) == 0);
+  }
+  for (int i = 0; i < 2; i++) {
+    source_cache_free(&caches[i]);
+    store_close(&stores[i]);
+  }
+}
+
+/* Three entries of `input`: each is packed by itself, as if it were alone. */
+static void rows_keep_to_their_input(struct parallel_test *test) {
+  struct options options = base_options();
+  options.tokenizer = TOKENIZER_BYTE;
+  options.held_out = 0.2;
+  options.shard_tokens = 500;
+  options.input =
+      (struct option_texts){.count = 3, .values = {"text/2.txt", "text/0.txt", "text/7.txt"}};
+  tokenize_case_compare(test, &options, "inputs");
+  struct manifest manifest = {0};
+  const char *rows;
+  long long first = 0, second = 0, third = 0;
+  int64_t total = 0;
+  parallel_ok(test, manifest_read(&manifest, "inputs-together"));
+  parallel_ok(test, scalars_get_text(&manifest.facts, "train_rows_of_inputs", &rows));
+  parallel_ok(test, scalars_get_integer(&manifest.facts, "train_rows", &total));
+  parallel_expect(test, sscanf(rows, "%lld %lld %lld", &first, &second, &third) == 3);
+  parallel_expect(test, first > 0 && third > 0 && first + second + third == total);
+  manifest_free(&manifest);
+  options.input.count = 1;
+  tokenize_case_folder(test, "input");
+  parallel_ok(test, tokenize_case_run(test->world, &options, "input").status);
+  compare_rows(test, "inputs-together", "input", first);
+}
+
 /* A stopped stage goes on from its parts, with the same bytes in the end. */
 static void stops_and_resumes(struct parallel_test *test) {
   struct options options = base_options();
@@ -122,6 +172,7 @@ int main(void) {
       {"a trained vocabulary and its rows do not depend on ranks (R-DLM-9)", wrapped_and_trained},
       {"paragraph rows of bytes do not depend on ranks (R-DLM-9)", paragraphs_of_bytes},
       {"rows hold the text", rows_hold_the_text},
+      {"rows keep to their entry of input", rows_keep_to_their_input},
       {"a stopped stage resumes to the same bytes (R-DAT-1)", stops_and_resumes},
       {"missing and empty inputs are refused by name", bad_inputs},
   };

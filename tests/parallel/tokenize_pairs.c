@@ -131,10 +131,12 @@ static void says_what_was_left_out(struct parallel_test *test) {
 }
 
 static struct train_data_request request_of(const char *folder) {
+  static const struct option_reals no_mix = {.count = 1, .values = {1}};
   return (struct train_data_request){.tokens_folder = folder,
                                      .side = "train",
                                      .positions = LENGTH,
                                      .pad = 0,
+                                     .mix = &no_mix,
                                      .seed = 7,
                                      .batch = 16,
                                      .rows_each = 4,

@@ -64,7 +64,8 @@ static void ranks_share_an_epoch(void **state) {
 
 static void order_changes_with_epoch_and_seed(void **state) {
   (void)state;
-  const struct order a = {.seed = 5, .rows = 1000, .batch = 10}, b = {6, 1000, 10, false, false};
+  const struct order a = {.seed = 5, .rows = 1000, .batch = 10},
+                     b = {.seed = 6, .rows = 1000, .batch = 10};
   int same_epoch = 0, same_seed = 0, in_place = 0, neighbours = 0;
   for (int64_t i = 0; i < 1000; i++) {
     const int64_t row = order_permute(&a, 0, i);
@@ -113,6 +114,97 @@ static void the_fingerprint_covers_what_decides(void **state) {
   assert_string_not_equal(a, b);
 }
 
+/* Three corpora of 70, 500 and 31 rows; one has no share. */
+static struct order mixed_order(void) {
+  static const double weights[] = {2, 1, 0, 0.1};
+  static const int64_t rows[] = {70, 500, 40, 31};
+  struct order order = {.seed = 9, .rows = 641, .batch = 24};
+  assert_ok(order_mix_make(&order.mix, weights, rows, 4));
+  return order;
+}
+
+static int64_t corpus_of(const struct order *order, int64_t row) {
+  int64_t corpus = 0;
+  while (row >= order->mix.first[corpus + 1]) corpus++;
+  return corpus;
+}
+
+/* 2 : 1 : 0 : 0.1 is 645.16 : 322.58 : 0 : 32.26 of a thousand. */
+static void mixes_have_exact_proportions(void **state) {
+  (void)state;
+  const struct order order = mixed_order();
+  const int64_t shares[] = {645, 323, 0, 32};
+  for (int64_t block = 0; block < 7; block++) {
+    int64_t seen[4] = {0}, early[4] = {0};
+    for (int64_t i = 0; i < ORDER_BLOCK; i++) {
+      const int64_t index = block * ORDER_BLOCK + i;
+      const struct order_sample sample = order_at(&order, index / order.batch, index % order.batch);
+      assert_int_equal(sample.index, index);
+      seen[corpus_of(&order, sample.row)]++;
+      if (i < 200) early[corpus_of(&order, sample.row)]++;
+    }
+    for (int i = 0; i < 4; i++) assert_int_equal(seen[i], shares[i]);
+    assert_in_range(early[0], 90, 170); /* and they are spread within the block */
+  }
+}
+
+/* Each corpus gives each of its rows once in each of its epochs, in another order. */
+static void mixed_corpora_have_epochs_of_their_own(void **state) {
+  (void)state;
+  enum { SAMPLES = 20 * ORDER_BLOCK };
+  const struct order order = mixed_order();
+  static int seen[641][200];
+  for (int64_t i = 0; i < SAMPLES; i++) {
+    const struct order_sample sample = order_at(&order, i / order.batch, i % order.batch);
+    if (sample.epoch < 200) seen[sample.row][sample.epoch]++;
+  }
+  for (int64_t row = 0; row < 641; row++) {
+    const int64_t corpus = corpus_of(&order, row);
+    const int64_t rows = order.mix.first[corpus + 1] - order.mix.first[corpus];
+    const int64_t epochs = 20 * order.mix.shares[corpus] / rows; /* whole ones */
+    for (int64_t epoch = 0; epoch < epochs && epoch < 200; epoch++)
+      assert_int_equal(seen[row][epoch], 1);
+  }
+}
+
+/* A far step is found at once, and a batch of another size walks the same samples. */
+static void mixes_are_sought_in_place(void **state) {
+  (void)state;
+  struct order order = mixed_order(), other = order;
+  other.batch = 8;
+  for (int64_t step = 4000000000000; step < 4000000000100; step++) {
+    const struct order_sample a = order_at(&order, step, 17);
+    const struct order_sample b = order_at(&other, 3 * step + 2, 1);
+    assert_true(a.index == b.index && a.row == b.row && a.epoch == b.epoch);
+  }
+}
+
+static void bad_mixes_are_refused(void **state) {
+  (void)state;
+  struct order_mix mix;
+  const int64_t rows[] = {5, 0};
+  assert_status(STATUS_MISMATCH, order_mix_make(&mix, (const double[]){0, 0}, rows, 2));
+  assert_status(STATUS_MISMATCH, order_mix_make(&mix, (const double[]){1, 1}, rows, 2));
+  assert_status(STATUS_MISMATCH, order_mix_make(&mix, (const double[]){1e-5, 1}, rows, 2));
+  assert_ok(order_mix_make(&mix, (const double[]){1, 0}, rows, 2));
+  assert_int_equal(mix.shares[0], ORDER_BLOCK);
+}
+
+static void the_fingerprint_covers_the_mix(void **state) {
+  (void)state;
+  const struct order_fingerprint parts = {"abc", "def", 128};
+  struct order order = mixed_order();
+  char a[HASH_HEX_BYTES], b[HASH_HEX_BYTES];
+  order_fingerprint(a, &order, &parts);
+  order.mix.shares[0]--;
+  order.mix.shares[1]++;
+  order_fingerprint(b, &order, &parts);
+  assert_string_not_equal(a, b);
+  order.mix.count = 0;
+  order_fingerprint(a, &order, &parts);
+  assert_string_not_equal(a, b);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(each_epoch_is_a_bijection),
@@ -122,6 +214,11 @@ int main(void) {
       cmocka_unit_test(order_is_spread),
       cmocka_unit_test(a_single_pass_ends),
       cmocka_unit_test(the_fingerprint_covers_what_decides),
+      cmocka_unit_test(mixes_have_exact_proportions),
+      cmocka_unit_test(mixed_corpora_have_epochs_of_their_own),
+      cmocka_unit_test(mixes_are_sought_in_place),
+      cmocka_unit_test(bad_mixes_are_refused),
+      cmocka_unit_test(the_fingerprint_covers_the_mix),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
