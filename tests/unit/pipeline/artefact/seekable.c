@@ -163,6 +163,78 @@ static void damage_names_the_block(void **state) {
   free(bytes);
 }
 
+static void put_table(struct text *file, const uint32_t *entries, uint32_t count, int width,
+                      unsigned char flags) {
+  const uint32_t head[2] = {0x184D2A5Eu, count * (uint32_t)width * 4 + 9}, magic = 0x8F92EAB1u;
+  assert_ok(text_add_bytes(file, head, sizeof head));
+  assert_ok(text_add_bytes(file, entries, (size_t)count * (size_t)width * 4));
+  assert_ok(text_add_bytes(file, &count, 4));
+  assert_ok(text_add_bytes(file, &flags, 1));
+  assert_ok(text_add_bytes(file, &magic, 4));
+}
+
+static enum status open_file(const struct text *file, struct source *source) {
+  put_file("f.zst", file->bytes, file->length);
+  return source_open(source, "f.zst", NULL);
+}
+
+/* Files of other writers: tables without sums are taken; what does not add up is refused by name.
+ */
+static void foreign_files(void **state) {
+  (void)state;
+  struct seekable_frame frames[2] = {{0}};
+  struct text body = {0}, file = {0};
+  struct source source;
+  struct source_cache cache = {0};
+  char content[9] = "";
+  assert_ok(seekable_store(&body, &frames[0], "abcd", 4));
+  assert_ok(seekable_store(&body, &frames[1], "efgh", 4));
+  const struct {
+    uint32_t entries[4];
+    unsigned char flags;
+    const char *reason; /* NULL: it is read */
+  } tables[] = {{{20, 4, 20, 4}, 0, NULL},
+                {{20, 4, 20, 4}, 4, "footer is damaged"},
+                {{20, 4, 21, 4}, 0, "end at byte 41"},
+                {{20, 4, 20, 0x7fffffff}, 0, "frame 1 holds 2147483647 bytes, the limit is"},
+                {{40, 4, 0, 4}, 0, NULL}};
+  for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+    text_clear(&file);
+    assert_ok(text_add_bytes(&file, body.bytes, body.length));
+    put_table(&file, tables[i].entries, 2, 2, tables[i].flags);
+    const enum status status = open_file(&file, &source);
+    assert_int_equal(status, tables[i].reason ? STATUS_DAMAGED : STATUS_OK);
+    if (status != STATUS_OK) assert_non_null(strstr(error_message(), tables[i].reason));
+    if (status != STATUS_OK) continue;
+    const enum status read = source_read(&source, &cache, content, 0, 8);
+    assert_int_equal(read, i ? STATUS_DAMAGED : STATUS_OK); /* the last table lies about frames */
+    if (!i) assert_string_equal(content, "abcdefgh");
+    source_cache_free(&cache);
+    source_close(&source);
+  }
+  assert_status(STATUS_DAMAGED, open_file(&body, &source));
+  assert_non_null(strstr(error_message(), "does not end with a zstd seek table"));
+  text_free(&body);
+  text_free(&file);
+}
+
+static void dictionaries_are_named(void **state) {
+  (void)state;
+  static const uint32_t full[2] = {10, 5};
+  struct text file = {0};
+  struct source source;
+  struct source_cache cache = {0};
+  char content[5];
+  assert_ok(text_add_bytes(&file, "\x28\xb5\x2f\xfd\x01\x00\x07\x01\x00\x00", 10));
+  put_table(&file, full, 1, 2, 0);
+  assert_ok(open_file(&file, &source));
+  assert_status(STATUS_MISMATCH, source_read(&source, &cache, content, 0, 5));
+  assert_non_null(strstr(error_message(), "frame 0 needs the zstd dictionary 7"));
+  source_cache_free(&cache);
+  source_close(&source);
+  text_free(&file);
+}
+
 /* A table that calls a frame empty which is not would hide its content (found by tests/fuzz). */
 static void frames_called_empty_are_empty(void **state) {
   (void)state;
@@ -185,9 +257,14 @@ static void frames_called_empty_are_empty(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(content_comes_back),       cmocka_unit_test(any_place_can_be_read),
-      cmocka_unit_test(zstd_reads_what_we_write), cmocka_unit_test(damage_is_found),
-      cmocka_unit_test(damage_names_the_block),   cmocka_unit_test(frames_called_empty_are_empty),
+      cmocka_unit_test(content_comes_back),
+      cmocka_unit_test(any_place_can_be_read),
+      cmocka_unit_test(zstd_reads_what_we_write),
+      cmocka_unit_test(damage_is_found),
+      cmocka_unit_test(damage_names_the_block),
+      cmocka_unit_test(frames_called_empty_are_empty),
+      cmocka_unit_test(foreign_files),
+      cmocka_unit_test(dictionaries_are_named),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
