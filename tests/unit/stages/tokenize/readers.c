@@ -112,6 +112,12 @@ static void packages(void **state) {
              "Package: b\nVersion: 1\n\nPackage: c\nDescription: only this\n");
   assert_documents("e.packages", (struct splitter){.boundary = BOUNDARY_PACKAGE},
                    "A thing\n\nIt does this.\n\nList:\n* one\n* two\nafter|only this|");
+  write_text("Translation-de",
+             "Package: a\nDescription-md5: 99\nDescription-de: Kurz\n L\xc3\xa4nger\n und "
+             "l\xc3\xa4nger.\n\nPackage: b\nDescription-md5: 98\n"
+             "Description-de: Zweites\n .\n Ende\n");
+  assert_documents("Translation-de", (struct splitter){.boundary = BOUNDARY_PACKAGE},
+                   "Kurz\n\nL\xc3\xa4nger und l\xc3\xa4nger.|Zweites\n\nEnde|");
 }
 
 static void archives(void **state) {
