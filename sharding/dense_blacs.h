@@ -1,6 +1,6 @@
 /* Prototypes of the BLACS and ScaLAPACK routines we call (the packages have no C headers), and the
- * pieces of a matrix on the grid. Fortran passes everything by address. Only dense_grid*.c include
- * this.
+ * pieces of a matrix on the grid. Fortran passes everything by address. Only dense_grid*.c and
+ * dense_polar.c include this.
  */
 #ifndef SHARDING_DENSE_BLACS_H
 #define SHARDING_DENSE_BLACS_H
@@ -22,6 +22,10 @@ void pdpotrf_(const char *uplo, const int *n, double *a, const int *ia, const in
 void pdpotrs_(const char *uplo, const int *n, const int *sides, const double *a, const int *ia,
               const int *ja, const int *desca, double *b, const int *ib, const int *jb,
               const int *descb, int *info);
+void psgemm_(const char *transa, const char *transb, const int *m, const int *n, const int *k,
+             const float *alpha, const float *a, const int *ia, const int *ja, const int *desca,
+             const float *b, const int *ib, const int *jb, const int *descb, const float *beta,
+             float *c, const int *ic, const int *jc, const int *descc);
 void pdsyevd_(const char *jobz, const char *uplo, const int *n, double *a, const int *ia,
               const int *ja, const int *desca, double *w, double *z, const int *iz, const int *jz,
               const int *descz, double *work, const int *lwork, int *iwork, const int *liwork,
@@ -34,6 +38,15 @@ struct dense_piece {
   int rows, columns; /* held here */
   int descriptor[9];
 };
+
+/* Describes a piece, without memory. Local. MISMATCH as dense_grid_check. */
+enum status dense_piece_describe(struct dense_piece *piece, const struct dense_grid *grid,
+                                 int64_t n, int64_t m);
+
+/* The global index of local row (or column) `i` at `place` of `places`, and how many of `n` are
+ * held there. Local. */
+int64_t dense_grid_global(int64_t i, int place, int places);
+int64_t dense_grid_held(int64_t n, int place, int places);
 
 /* Takes memory for a piece and describes it. Local. MISMATCH as dense_grid_check. */
 enum status dense_piece_take(struct dense_piece *piece, const struct dense_grid *grid, int64_t n,

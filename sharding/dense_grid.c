@@ -77,15 +77,19 @@ size_t dense_grid_scratch(const struct dense_grid *grid, int64_t n, int64_t m) {
   return dense_piece_bytes(grid, n, n) + dense_piece_bytes(grid, n, m);
 }
 
-enum status dense_piece_take(struct dense_piece *piece, const struct dense_grid *grid, int64_t n,
-                             int64_t m, struct arena *scratch) {
+int64_t dense_grid_held(int64_t n, int place, int places) {
+  const int all = (int)n;
+  return numroc_(&all, &block, &place, &zero, &places);
+}
+
+enum status dense_piece_describe(struct dense_piece *piece, const struct dense_grid *grid,
+                                 int64_t n, int64_t m) {
   *piece = (struct dense_piece){.n = n, .m = m};
   TRY(dense_grid_check(n, m, grid->rows, grid->columns));
-  piece->values = arena_take(scratch, dense_piece_bytes(grid, n, m));
   if (grid->context < 0) return STATUS_OK;
   const int global_rows = (int)n, global_columns = (int)m;
-  piece->rows = numroc_(&global_rows, &block, &grid->row, &zero, &grid->rows);
-  piece->columns = numroc_(&global_columns, &block, &grid->column, &zero, &grid->columns);
+  piece->rows = (int)dense_grid_held(n, grid->row, grid->rows);
+  piece->columns = (int)dense_grid_held(m, grid->column, grid->columns);
   const int leading = piece->rows > 0 ? piece->rows : 1;
   int info = 0;
   descinit_(piece->descriptor, &global_rows, &global_columns, &block, &block, &zero, &zero,
@@ -94,8 +98,14 @@ enum status dense_piece_take(struct dense_piece *piece, const struct dense_grid 
   return STATUS_OK;
 }
 
-/* The global index of local index `i` at `place` of `places`. */
-static int64_t global_of(int64_t i, int place, int places) {
+enum status dense_piece_take(struct dense_piece *piece, const struct dense_grid *grid, int64_t n,
+                             int64_t m, struct arena *scratch) {
+  TRY(dense_piece_describe(piece, grid, n, m));
+  piece->values = arena_take(scratch, dense_piece_bytes(grid, n, m));
+  return STATUS_OK;
+}
+
+int64_t dense_grid_global(int64_t i, int place, int places) {
   return (i / DENSE_GRID_BLOCK * places + place) * DENSE_GRID_BLOCK + i % DENSE_GRID_BLOCK;
 }
 
@@ -103,8 +113,9 @@ void dense_piece_fill(struct dense_piece *piece, const struct dense_grid *grid,
                       const double *whole) {
   for (int64_t j = 0; j < piece->columns; j++)
     for (int64_t i = 0; i < piece->rows; i++)
-      piece->values[j * piece->rows + i] = whole[global_of(i, grid->row, grid->rows) * piece->m +
-                                                 global_of(j, grid->column, grid->columns)];
+      piece->values[j * piece->rows + i] =
+          whole[dense_grid_global(i, grid->row, grid->rows) * piece->m +
+                dense_grid_global(j, grid->column, grid->columns)];
 }
 
 enum status dense_piece_collect(const struct dense_piece *piece, const struct dense_grid *grid,
@@ -112,8 +123,8 @@ enum status dense_piece_collect(const struct dense_piece *piece, const struct de
   memset(whole, 0, (size_t)(piece->n * piece->m) * sizeof *whole);
   for (int64_t j = 0; j < piece->columns; j++)
     for (int64_t i = 0; i < piece->rows; i++)
-      whole[global_of(i, grid->row, grid->rows) * piece->m +
-            global_of(j, grid->column, grid->columns)] = piece->values[j * piece->rows + i];
+      whole[dense_grid_global(i, grid->row, grid->rows) * piece->m +
+            dense_grid_global(j, grid->column, grid->columns)] = piece->values[j * piece->rows + i];
   /* One rank holds each element: the sum is exact. */
   return comm_allreduce(grid->comm, whole, piece->n * piece->m, DTYPE_F64, COMM_SUM);
 }

@@ -3,7 +3,11 @@
 #include <math.h>
 #include <string.h>
 
+#include "sharding/dense_polar.h"
 #include "sharding/tree.h"
+
+static const float ON_X = 3.4445f, ON_GRAM = -4.7750f, ON_SQUARE = 2.0315f;
+static const double TINY = 1e-8;
 
 void muon_momentum(float *restrict u, float *restrict m, const float *restrict gradient,
                    int64_t count, double beta, double gradient_scale, int64_t k) {
@@ -86,7 +90,7 @@ static enum status gram_of(float *gram, const float *x, const struct muon_matrix
 static void combine(float *polynomial, const float *gram, int64_t n,
                     const struct kernels *kernels) {
   kernels->linear_forward(polynomial, gram, gram, NULL, n, n, n, n, n);
-  for (int64_t i = 0; i < n * n; i++) polynomial[i] = -4.7750f * gram[i] + 2.0315f * polynomial[i];
+  for (int64_t i = 0; i < n * n; i++) polynomial[i] = ON_GRAM * gram[i] + ON_SQUARE * polynomial[i];
 }
 
 /* x = a x + polynomial x, or a x + x polynomial; `product` is scratch of the size of x. */
@@ -98,7 +102,7 @@ static void apply(float *x, float *product, const float *polynomial,
                                            false);
   else
     matrix->kernels->linear_forward(product, x, polynomial, NULL, rows, cols, cols, cols, cols);
-  for (int64_t i = 0; i < rows * cols; i++) x[i] = 3.4445f * x[i] + product[i];
+  for (int64_t i = 0; i < rows * cols; i++) x[i] = ON_X * x[i] + product[i];
 }
 
 static enum status iterate(float *u, const struct muon_matrix *matrix, float *product, float *gram,
@@ -113,19 +117,44 @@ static enum status iterate(float *u, const struct muon_matrix *matrix, float *pr
   return STATUS_OK;
 }
 
+static void scale_by_shape(float *u, const struct muon_matrix *matrix) {
+  const double ratio = (double)matrix->fan_out / (double)matrix->fan_in;
+  scale_by(u, matrix->rows * matrix->cols, (float)sqrt(ratio > 1 ? ratio : 1));
+}
+
 static enum status orthogonalise(float *u, const struct muon_matrix *matrix, float *product,
                                  float *gram, float *polynomial) {
   const int64_t count = matrix->rows * matrix->cols;
   double norm;
   TRY(frobenius(&norm, u, matrix));
-  scale_by(u, count, (float)(1 / (norm + 1e-8)));
+  scale_by(u, count, (float)(1 / (norm + TINY)));
   TRY(iterate(u, matrix, product, gram, polynomial));
-  const double ratio = (double)matrix->fan_out / (double)matrix->fan_in;
-  scale_by(u, count, (float)sqrt(ratio > 1 ? ratio : 1));
+  scale_by_shape(u, matrix);
+  return STATUS_OK;
+}
+
+static enum status orthogonalise_together(float *u, const struct muon_matrix *matrix) {
+  const struct dense_polar polar = {.rows = matrix->rows,
+                                    .columns = matrix->cols,
+                                    .owner = matrix->owner,
+                                    .steps = MUON_ITERATIONS,
+                                    .a = ON_X,
+                                    .b = ON_GRAM,
+                                    .c = ON_SQUARE,
+                                    .tiny = TINY};
+  if (arena_is_measuring(matrix->scratch)) {
+    const size_t mark = arena_mark(matrix->scratch);
+    arena_take(matrix->scratch, dense_polar_scratch(matrix->grid, &polar));
+    arena_reset(matrix->scratch, mark);
+    return STATUS_OK;
+  }
+  TRY(dense_polar_make(matrix->grid, u, &polar, matrix->scratch));
+  if (u) scale_by_shape(u, matrix);
   return STATUS_OK;
 }
 
 enum status muon_orthogonalise(float *u, const struct muon_matrix *matrix) {
+  if (matrix->grid) return orthogonalise_together(u, matrix);
   const size_t mark = arena_mark(matrix->scratch);
   const bool wide = !matrix->vocab && matrix->rows < matrix->cols;
   const int64_t n = wide ? matrix->rows : matrix->cols;

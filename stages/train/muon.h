@@ -9,16 +9,20 @@
 
 #include "pipeline/base/arena.h"
 #include "pipeline/base/error.h"
+#include "sharding/dense_grid.h"
 #include "sharding/vocab.h"
 #include "stages/model/kernels/kernels.h"
 
 enum { MUON_ITERATIONS = 5 };
 
-/* A matrix, or this rank's rows of one that is cut over a vocabulary group. */
+/* A matrix, this rank's rows of one that is cut over a vocabulary group, or one that `owner` holds
+ * and the ranks of a grid work on together. */
 struct muon_matrix {
-  int64_t rows, cols;            /* held here */
-  int64_t fan_out, fan_in;       /* global rows and columns */
-  struct vocab *vocab;           /* borrowed; NULL: whole. When set, cols <= fan_out */
+  int64_t rows, cols;      /* held here */
+  int64_t fan_out, fan_in; /* global rows and columns */
+  struct vocab *vocab;     /* borrowed; NULL: whole. When set, cols <= fan_out */
+  struct dense_grid *grid; /* borrowed; NULL: this rank works alone. When set, vocab is NULL */
+  int owner;               /* rank of the grid's communicator that holds the matrix */
   const struct kernels *kernels; /* borrowed; F32 */
   struct arena *scratch;         /* borrowed; may be measuring; returned as it was */
 };
@@ -32,8 +36,9 @@ void muon_momentum(float *u, float *m, const float *gradient, int64_t count, dou
 /* Replaces u[rows, cols] by its orthogonalisation, about U V' of its singular vectors, times
  * sqrt(max(1, fan_out / fan_in)): u / (|u| + 1e-8), then five Newton-Schulz steps with coefficients
  * (3.4445, -4.7750, 2.0315) in F32. A cut matrix sums its products along the tree over vocabulary
- * slices: the same bits for every group size. Local for a whole matrix, else collective over the
- * group. */
+ * slices: the same bits for every group size. On a grid the products are PBLAS's and `u` is used on
+ * the owner only: equal to the others up to rounding. Local for a whole matrix, else collective
+ * over the group or the grid's communicator. */
 enum status muon_orthogonalise(float *u, const struct muon_matrix *matrix);
 
 #endif

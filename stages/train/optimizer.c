@@ -32,12 +32,16 @@ static void take_state(struct optimizer_tensor *tensor, const struct optimizer_s
   if (setup->options->ema > 0) tensor->average = arena_take_zeroed(arena, bytes);
 }
 
-struct muon_matrix optimizer_matrix(struct optimizer *optimizer, const struct param *param) {
+struct muon_matrix optimizer_matrix(struct optimizer *optimizer,
+                                    const struct optimizer_tensor *tensor) {
+  const struct param *param = tensor->param;
   return (struct muon_matrix){.rows = param->row_count,
                               .cols = param->cols,
                               .fan_out = param->rows,
                               .fan_in = param->cols,
                               .vocab = param->sliced ? optimizer->vocab : NULL,
+                              .grid = tensor->together ? optimizer->grid : NULL,
+                              .owner = tensor->owner,
                               .kernels = &optimizer->products,
                               .scratch = &optimizer->scratch};
 }
@@ -47,9 +51,9 @@ static enum status measure_scratch(struct optimizer *optimizer) {
   arena_measure(&optimizer->scratch, "optimizer scratch");
   for (int64_t i = 0; i < optimizer->count; i++) {
     const struct optimizer_tensor *tensor = optimizer->tensors + i;
-    if (!tensor->owned || !tensor->muon) continue;
-    const struct muon_matrix matrix = optimizer_matrix(optimizer, tensor->param);
-    arena_take(&optimizer->scratch, (size_t)held(tensor->param) * sizeof(float));
+    if (!tensor->muon || !(tensor->owned || tensor->together)) continue;
+    const struct muon_matrix matrix = optimizer_matrix(optimizer, tensor);
+    if (tensor->owned) arena_take(&optimizer->scratch, (size_t)held(tensor->param) * sizeof(float));
     TRY(muon_orthogonalise(NULL, &matrix));
     arena_reset(&optimizer->scratch, 0);
   }
@@ -58,13 +62,15 @@ static enum status measure_scratch(struct optimizer *optimizer) {
 
 enum status optimizer_init(struct optimizer *optimizer, const struct optimizer_setup *setup,
                            struct arena *arena) {
-  *optimizer =
-      (struct optimizer){.options = setup->options, .vocab = setup->vocab, .count = setup->count};
+  *optimizer = (struct optimizer){
+      .options = setup->options, .vocab = setup->vocab, .grid = setup->grid, .count = setup->count};
   optimizer->tensors = arena_take_zeroed(arena, (size_t)setup->count * sizeof(*optimizer->tensors));
   for (int64_t i = 0; i < setup->count; i++) {
     struct optimizer_tensor tensor = {.param = setup->params[i]};
     tensor.owned = !tensor.param->derived && zero_owns(setup->zero, i);
     tensor.muon = optimizer_takes_muon(setup->options, tensor.param);
+    tensor.together = setup->together && setup->together[i];
+    tensor.owner = setup->zero->owner[i];
     if (tensor.owned) take_state(&tensor, setup, arena);
     if (optimizer->tensors) optimizer->tensors[i] = tensor;
   }

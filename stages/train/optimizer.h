@@ -30,6 +30,8 @@ struct optimizer_tensor {
   struct param *param; /* borrowed */
   bool owned;          /* by this rank, with the arrays below; NULL elsewhere */
   bool muon;
+  bool together;  /* Muon's products are made by all ranks (muon.h) */
+  int owner;      /* rank in the axis of the tensor */
   int16_t *low;   /* of the masters (master.h); NULL: the weights are the masters */
   void *first;    /* first moment, or Muon's momentum (moments.h) */
   void *second;   /* second moment; NULL for Muon */
@@ -39,6 +41,7 @@ struct optimizer_tensor {
 struct optimizer {
   const struct options *options; /* borrowed */
   struct vocab *vocab;           /* borrowed; of cut matrices */
+  struct dense_grid *grid;       /* borrowed; of matrices that are worked on together, or NULL */
   struct kernels products;       /* F32, for Muon */
   struct optimizer_tensor *tensors;
   int64_t count;
@@ -50,6 +53,8 @@ struct optimizer_setup {
   const struct options *options;
   struct vocab *vocab;
   const struct zero *zero;     /* tensors in the order of `params` */
+  const bool *together;        /* which of them all ranks work on; NULL: none */
+  struct dense_grid *grid;     /* for these; or NULL */
   struct param *const *params; /* what is trained */
   int64_t count;
   enum dtype element;  /* of the weights: F32 or BF16 */
@@ -82,14 +87,20 @@ struct optimizer_update {
 void optimizer_begin(struct optimizer *optimizer);
 
 /* Updates one owned tensor from its summed gradient, and its average; *finite says whether all its
- * weights are finite numbers afterwards. Local; for a cut matrix that takes Muon, collective over
- * the vocabulary group, whose ranks own its rows together. */
+ * weights are finite numbers afterwards. Local; for a matrix that takes Muon and is cut, collective
+ * over the vocabulary group, whose ranks own its rows together; for one that all ranks work on,
+ * collective over world, the others being in optimizer_help. */
 enum status optimizer_apply(struct optimizer *optimizer, int64_t tensor,
                             const struct gradients_sum *gradient,
                             const struct optimizer_update *update, bool *finite);
 
-/* A parameter as Muon sees it. Local. */
-struct muon_matrix optimizer_matrix(struct optimizer *optimizer, const struct param *param);
+/* Helps with a tensor that another rank owns and all ranks work on, while its owner is in
+ * optimizer_apply. Collective over world. */
+enum status optimizer_help(struct optimizer *optimizer, int64_t tensor);
+
+/* A tensor as Muon sees it. Local. */
+struct muon_matrix optimizer_matrix(struct optimizer *optimizer,
+                                    const struct optimizer_tensor *tensor);
 
 /* The F32 masters of [first, first + count) of an owned tensor. Local. */
 void optimizer_masters(const struct optimizer *optimizer, int64_t tensor, float *values,

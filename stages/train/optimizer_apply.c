@@ -173,7 +173,7 @@ static bool descend(const struct work *work, const float *direction) {
 
 static enum status apply_muon(struct optimizer *optimizer, const struct work *work, bool *finite) {
   const int64_t all = held(work);
-  const struct muon_matrix matrix = optimizer_matrix(optimizer, work->tensor->param);
+  const struct muon_matrix matrix = optimizer_matrix(optimizer, work->tensor);
   const size_t mark = arena_mark(&optimizer->scratch);
   float *u = arena_take(&optimizer->scratch, (size_t)all * sizeof(float));
 #pragma omp parallel for schedule(static) if (all > PARALLEL_COUNT)
@@ -191,4 +191,9 @@ enum status optimizer_apply(struct optimizer *optimizer, int64_t tensor,
   if (work.tensor->muon) return apply_muon(optimizer, &work, finite);
   *finite = apply_adam(&work);
   return STATUS_OK;
+}
+
+enum status optimizer_help(struct optimizer *optimizer, int64_t tensor) {
+  const struct muon_matrix matrix = optimizer_matrix(optimizer, optimizer->tensors + tensor);
+  return muon_orthogonalise(NULL, &matrix);
 }

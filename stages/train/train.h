@@ -20,6 +20,7 @@
 #include "pipeline/base/arena.h"
 #include "pipeline/base/error.h"
 #include "pipeline/base/hash.h"
+#include "sharding/dense_grid.h"
 #include "sharding/fetch.h"
 #include "sharding/gradients.h"
 #include "sharding/grid.h"
@@ -66,6 +67,8 @@ struct train {
   struct param **trained; /* [trained_count] what has a gradient, derived parameters included */
   int64_t trained_count;
   struct zero zero;
+  struct dense_grid polar_grid; /* of matrices whose products all ranks make together */
+  bool *together;               /* [trained_count] these */
   struct gradients *gradients;
   struct fetch fetch; /* of layers whose weights are kept by their owners */
   int64_t layers;     /* numbered so far: those of the network, then the teacher's */

@@ -92,6 +92,11 @@ enum status train_report_start(struct train *train) {
            "%s sums, %sFLOP a token",
            options->steps, options->batch, options->micro_shards, train->grid.world->size,
            options_choice(options, OPTION_reductions), progress_count(flop, flop_per_token(train)));
+  int64_t together = 0;
+  for (int64_t i = 0; i < train->trained_count; i++) together += train->together[i];
+  if (together > 0)
+    log_line(log_of(train), "all ranks work together on %" PRId64 " matri%s, by PBLAS", together,
+             together == 1 ? "x" : "ces");
   if (options->reductions == REDUCTIONS_FAST)
     log_warn(log_of(train), "fast sums: losses depend on the number of ranks in their last bits");
   TRY(comm_agree(train->grid.world, train_data_load(&train->data, train->counts.step)));

@@ -94,12 +94,43 @@ static void list_trained(struct train *train) {
                                                 sizeof(*train->scalars));
 }
 
-static double cost_of(const struct train *train, const struct param *param) {
+/* Operations of Muon's products, in units of its cubes. */
+static double muon_work(const struct train *train, const struct param *param) {
+  const double side = (double)(param->rows < param->cols ? param->rows : param->cols);
+  return optimizer_takes_muon(train->options, param) ? (double)param_count(param) * side : 0;
+}
+
+/* Matrices that all ranks work on together: a rank that owned one of them alone would have more
+ * than its share of the work. Sums of PBLAS depend on the grid, so only `fast` may (options.def).
+ */
+static void choose_together(struct train *train) {
+  const struct options *options = train->options;
+  double all = 0;
+  train->together = arena_take_zeroed(&train->declarations,
+                                      (size_t)train->trained_count * sizeof(*train->together));
+  if (train->polar_grid.comm == NULL) return;
+  for (int64_t i = 0; i < train->trained_count; i++) all += muon_work(train, train->trained[i]);
+  for (int64_t i = 0; i < train->trained_count; i++) {
+    const struct param *param = train->trained[i];
+    const double work = muon_work(train, param), share = all / train->grid.world->size;
+    const bool wanted = options->muon_grid == MUON_GRID_ALL || work > share;
+    train->together[i] = work > 0 && wanted && !param->sliced && !param->derived;
+  }
+}
+
+static enum status open_polar_grid(struct train *train) {
+  const struct options *options = train->options;
+  const bool may = options->optimizer == OPTIMIZER_MUON && options->reductions == REDUCTIONS_FAST &&
+                   options->muon_grid != MUON_GRID_NONE && train->grid.world->size > 1;
+  return may ? dense_grid_init(&train->polar_grid, train->grid.world) : STATUS_OK;
+}
+
+static double cost_of(const struct train *train, int64_t tensor) {
+  const struct param *param = train->trained[tensor];
   if (param->derived) return 0;
   const double count = (double)param_count(param);
   const double bytes = (double)optimizer_state_bytes(train->options, param, train->kernels.element);
-  const double side = (double)(param->rows < param->cols ? param->rows : param->cols);
-  const double flop = optimizer_takes_muon(train->options, param) ? 20 * count * side : 0;
+  const double flop = train->together[tensor] ? 0 : 20 * muon_work(train, param);
   return (count * bytes + flop / FLOP_PER_BYTE) / (param->sliced ? train->grid.group.size : 1);
 }
 
@@ -108,8 +139,8 @@ static enum status divide_state(struct train *train) {
   const size_t count = (size_t)train->trained_count;
   struct zero_tensor *tensors = arena_take_zeroed(arena, count * sizeof(*tensors));
   for (int64_t i = 0; i < train->trained_count; i++)
-    tensors[i] = (struct zero_tensor){.cost = cost_of(train, train->trained[i]),
-                                      .sliced = train->trained[i]->sliced};
+    tensors[i] =
+        (struct zero_tensor){.cost = cost_of(train, i), .sliced = train->trained[i]->sliced};
   return zero_init(&train->zero, &train->grid, tensors, train->trained_count, arena);
 }
 
@@ -155,6 +186,8 @@ static enum status take_state(struct train *train) {
   const struct optimizer_setup setup = {.options = train->options,
                                         .vocab = &train->vocab,
                                         .zero = &train->zero,
+                                        .together = train->together,
+                                        .grid = &train->polar_grid,
                                         .params = train->trained,
                                         .count = train->trained_count,
                                         .element = train->kernels.element,
@@ -171,6 +204,7 @@ static enum status open_local(struct train *train) {
   TRY(train_inputs_open(train));
   TRY(declare(train));
   list_trained(train);
+  choose_together(train);
   TRY(divide_state(train));
   train_fetch_plan(train);
   TRY(bind_weights(train));
@@ -221,6 +255,7 @@ enum status train_open(struct train *train, struct stage *stage) {
   TRY(comm_agree(stage->comm, train_inputs_find(train)));
   TRY(comm_agree(stage->comm, open_kernels(train, saved)));
   TRY(open_grid(train));
+  TRY(open_polar_grid(train));
   TRY(comm_agree(stage->comm, open_local(train)));
   TRY(take_gradients(train));
   TRY(set_weights(train));
@@ -238,6 +273,7 @@ void train_close(struct train *train) {
   arena_free(&train->state);
   arena_free(&train->sums);
   arena_free(&train->weights);
+  dense_grid_free(&train->polar_grid);
   grid_free(&train->grid);
   arena_free(&train->declarations);
 }

@@ -102,17 +102,26 @@ static double clip_scale(const struct options *options, double norm) {
   return options->clip > 0 && norm > options->clip ? options->clip / norm : 1;
 }
 
+static enum status update_tensor(struct train *train, int64_t i,
+                                 const struct optimizer_update *update) {
+  bool finite = true;
+  if (!train->optimizer.tensors[i].owned) return optimizer_help(&train->optimizer, i);
+  const struct gradients_sum gradient = gradients_sum(train->gradients, i);
+  TRY(optimizer_apply(&train->optimizer, i, &gradient, update, &finite));
+  if (!finite) train->weights_not_finite = true;
+  return STATUS_OK;
+}
+
+/* First what all ranks work on, then what each has to do alone. */
 static enum status update_owned(struct train *train, const struct train_result *result) {
   const struct optimizer_update update = {
       .rate = result->rate, .gradient_scale = clip_scale(train->options, result->gradient_norm)};
   optimizer_begin(&train->optimizer);
-  for (int64_t i = 0; i < train->trained_count; i++) {
-    if (!train->optimizer.tensors[i].owned) continue;
-    bool finite = true;
-    const struct gradients_sum gradient = gradients_sum(train->gradients, i);
-    TRY(optimizer_apply(&train->optimizer, i, &gradient, &update, &finite));
-    if (!finite) train->weights_not_finite = true;
-  }
+  for (int64_t i = 0; i < train->trained_count; i++)
+    if (train->together[i]) TRY(update_tensor(train, i, &update));
+  for (int64_t i = 0; i < train->trained_count; i++)
+    if (!train->together[i] && train->optimizer.tensors[i].owned)
+      TRY(update_tensor(train, i, &update));
   return STATUS_OK;
 }
 
