@@ -94,6 +94,8 @@ struct train {
   char hang_folder[STAGE_PATH_BYTES]; /* of the watchdog's answers */
   double spent[TIMER_PHASES];         /* seconds of this start, by phase */
   struct progress progress;
+  double recent[TIMER_PHASES]; /* ... since ranks were last compared */
+  int64_t recent_steps;
   double exposed;     /* seconds of exchanges that no work hid, since the start */
   struct meter speed; /* tokens per second since the last line */
   struct metric_file metrics;

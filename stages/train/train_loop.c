@@ -6,6 +6,7 @@
 #include "stages/train/train_report.h"
 #include "stages/train/train_saved.h"
 #include "stages/train/train_step.h"
+#include "stages/train/train_straggler.h"
 #include "stages/train/train_validate.h"
 #include "stages/train/train_watch.h"
 
@@ -63,6 +64,7 @@ static enum status after_step(struct train *train, const struct train_result *re
   const struct options *options = train->options;
   const int64_t step = train->counts.step, last = options->steps;
   TRY(comm_agree(train->grid.world, train_report_step(train, result)));
+  TRY(train_straggler_step(train));
   TRY(check_budget(train));
   if (is_due(step, options->validate_every, last)) TRY(validate(train));
   if (is_due(step, options->checkpoint_every, last) || result->stop_requested)

@@ -7,7 +7,8 @@ make_corpus corpus.txt 300
 make_recipe g.yaml 100000
 common="run: pretrain, method: ar, from: tokens, ranks: 2, log_every: 1000, checkpoint_every: 100000,
   validate_every: 100000, hang_seconds: 3"
-for node in stopped dying; do echo "  $node: {$common}" >>g.yaml; done
+for node in stopped slow dying; do echo "  $node: {$common}" >>g.yaml; done
+sed -i "/^  slow/s/log_every: 1000/log_every: 5/" g.yaml
 
 tells() { grep -qE -- "$1" output; }
 start() { # start NODE: trains it in the background until it has made some steps
@@ -34,6 +35,19 @@ check "... the step and the exchange" tells "rank 0 on .*step [0-9]+, .*last exc
 check "the stack of a rank that answers is written" grep -q millrace-stage runs/toy/stopped.partial/hang/rank-0
 for _ in $(seq 200); do [ -d "/proc/$victim" ] && sleep 0.1; done
 check "nothing of the job is left" test ! -d "/proc/$victim"
+
+start slow
+slow=$(pid_of slow 1)
+for _ in $(seq 40); do
+  kill -STOP "$slow"
+  sleep 0.2
+  kill -CONT "$slow"
+  sleep 0.05
+done
+kill -TERM $driver
+wait $driver
+check "a rank that holds the others up is named, with phase and ratio (R-MPI-5)" \
+  tells "slowest rank: 1 on .*(data|forward|backward|optimizer) of .* ms a step, [0-9.]+ times the median of 2"
 
 start dying
 kill -ABRT "$(pid_of dying 1)"

@@ -8,6 +8,7 @@
 #include "monitoring/log.h"
 #include "monitoring/meter.h"
 #include "monitoring/progress.h"
+#include "monitoring/straggler.h"
 #include "monitoring/timer.h"
 #include "pipeline/base/text.h"
 #include "tests/common/tap.h"
@@ -85,6 +86,28 @@ static void phases_add_up(void **state) {
   assert_string_equal(timer_phase_name(TIMER_BACKWARD), "backward");
 }
 
+/* R-MPI-5 */
+static void the_slowest_rank_is_found(void **state) {
+  (void)state;
+  double seconds[4][TIMER_PHASES] = {{0}};
+  for (int r = 0; r < 4; r++) {
+    seconds[r][TIMER_FORWARD] = 1 + 0.01 * r;
+    seconds[r][TIMER_BACKWARD] = 2;
+    seconds[r][TIMER_REDUCE] = r == 1 ? 0 : 5; /* the others wait for it */
+  }
+  seconds[1][TIMER_BACKWARD] = 3;
+  seconds[1][TIMER_FORWARD] = 1.5;
+  struct straggler found = straggler_find(&seconds[0][0], 4);
+  assert_int_equal(found.rank, 1);
+  assert_int_equal(found.phase, TIMER_BACKWARD);
+  assert_near(found.ratio, 1.5, 1e-12);
+  found = straggler_find(&seconds[0][0], 2); /* of two the lesser is the usual one */
+  assert_int_equal(found.rank, 1);
+  assert_near(found.seconds, 3, 0);
+  found = straggler_find(&seconds[2][0], 1);
+  assert_near(found.ratio, 1, 0);
+}
+
 static void cost_counts_products(void **state) {
   (void)state;
   const struct cost_model model = {
@@ -105,6 +128,7 @@ int main(void) {
       cmocka_unit_test(times_and_counts_are_short),
       cmocka_unit_test(spikes_stand_out),
       cmocka_unit_test(phases_add_up),
+      cmocka_unit_test(the_slowest_rank_is_found),
       cmocka_unit_test(cost_counts_products),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
