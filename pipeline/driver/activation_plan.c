@@ -107,6 +107,18 @@ static int64_t greater(int64_t a, int64_t b) {
   return a > b ? a : b;
 }
 
+/* What a distillation takes besides: passes without gradients keep their values. The semigroup
+ * identity has two; others one, beside which values and tangents of the student, or a difference,
+ * stand before the head. */
+static void add_teacher(const struct training_layout *layout, const struct demand *demand,
+                        int64_t *at_head, int64_t *fullest) {
+  const int64_t pass = layout->size.layers * demand->layer / 2 + demand->at_layers;
+  const bool semigroup = layout->node->options.distill_loss == IDENTITY_SEMIGROUP;
+  const int64_t before_head = semigroup ? 0 : *at_head + 3 * pass, kept = semigroup ? 2 : 1;
+  *at_head += kept * pass;
+  *fullest = greater(*fullest + kept * pass, before_head);
+}
+
 struct activation_plan activation_plan_of(const struct training_layout *layout) {
   const struct letters l = letters_of(layout);
   const struct demand demand = demand_of(layout, &l);
@@ -119,9 +131,6 @@ struct activation_plan activation_plan_of(const struct training_layout *layout) 
     fullest = greater(demand.at_layers + layers * demand.kept + demand.layer,
                       demand.at_end + layers * demand.kept);
   }
-  if (layout->node->kind == KIND_DISTILL) { /* the teacher's two passes keep their values */
-    at_head += layers * demand.layer + 2 * demand.at_layers;
-    fullest += layers * demand.layer + 2 * demand.at_layers;
-  }
+  if (layout->node->kind == KIND_DISTILL) add_teacher(layout, &demand, &at_head, &fullest);
   return (struct activation_plan){.values = fullest, .head = greater(at_head + head - fullest, 0)};
 }

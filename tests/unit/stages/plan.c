@@ -1,6 +1,7 @@
 /* What `millrace plan` says of trainings equals what the stages declare and measure. */
 #include "tests/common/tap.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,6 +27,8 @@ static const char RECIPE[] =
     "  lean: {run: pretrain, method: cfm, from: tokens, width: 128, depth: 6, heads: 2,\n"
     "         feedforward: 384, recompute: true, moments: bf16,\n"
     "         cfm_weight_learned: true}\n"
+    "  jumps: {run: distill, from: cfm, batch: 4, micro_shards: 2}\n"
+    "  moves: {run: distill, from: cfm, batch: 4, micro_shards: 2, distill_loss: eulerian}\n"
     "  ar: {run: pretrain, method: ar, from: tokens, width: 160, depth: 4, heads: 2}\n"
     "  codes: {run: autoencode, from: tokens, width: 96, depth: 2, heads: 2}\n";
 
@@ -36,7 +39,7 @@ struct opened {
   struct training_layout layout;
   struct kernels kernels;
   struct vocab vocab;
-  struct params params;
+  struct params params, teacher;
   struct flow flow;
   struct flow_batch batch;
   struct arena declarations;
@@ -81,9 +84,13 @@ static void open_node(struct opened *o, const char *name) {
   assert_ok(arena_init(&o->declarations, "declarations", 1 << 28));
   assert_ok(kernels_open(&o->kernels, "cpu", o->layout.narrow ? DTYPE_BF16 : DTYPE_F32));
   assert_ok(vocab_init(&o->vocab, NULL, o->layout.facts.vocabulary, MODEL_VOCABULARY_SLICES));
+  const bool distils = o->node->kind == KIND_DISTILL;
   params_init(&o->params, &o->declarations);
-  o->flow = (struct flow){.kind = model_kind(o->node),
-                          .options = &o->node->options,
+  params_init(&o->teacher, &o->declarations);
+  o->flow = (struct flow){.kind = model_kind(o->layout.shape),
+                          .options = &o->layout.shape->options,
+                          .distill = distils ? &o->node->options : NULL,
+                          .teacher = distils ? &o->teacher : NULL,
                           .vocab = &o->vocab,
                           .kernels = &o->kernels,
                           .params = &o->params,
@@ -145,6 +152,27 @@ static void activations_are_those_measured(void **state) {
     assert_ok(workspace_measure(&workspace, &measured, use_tape, &o));
     const struct activation_plan plan = activation_plan_of(&o.layout);
     assert_planned(names[i], "activations", plan.values + plan.head, measured);
+    workspace_free(&workspace);
+    close_node(&o);
+  }
+}
+
+/* Every row may be a jump: a plan must be enough for that, and not much more. */
+static void distillation_is_planned_for_jumps_alone(void **state) {
+  (void)state;
+  static const char *const distilled[] = {"jumps", "moves"};
+  for (int i = 0; i < 2; i++) {
+    struct opened o;
+    struct workspace workspace;
+    size_t measured = 0;
+    open_node(&o, distilled[i]);
+    for (int part = 0; part < FLOW_PARTS; part++) o.total[part] = 1;
+    assert_ok(workspace_init(&workspace, &o.kernels, "activations"));
+    assert_ok(workspace_measure(&workspace, &measured, use_tape, &o));
+    const struct activation_plan plan = activation_plan_of(&o.layout);
+    const double ratio = (double)(plan.values + plan.head) / (double)measured;
+    printf("# %s: planned %.3f of what was measured\n", distilled[i], ratio);
+    assert_true(ratio > 0.95 && ratio < 1.25);
     workspace_free(&workspace);
     close_node(&o);
   }
@@ -228,6 +256,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(parameters_are_those_declared),
       cmocka_unit_test(activations_are_those_measured),
+      cmocka_unit_test(distillation_is_planned_for_jumps_alone),
       cmocka_unit_test(other_accounts_are_those_measured),
       cmocka_unit_test(trees_are_as_deep),
   };
