@@ -7,6 +7,7 @@
 #include "monitoring/log.h"
 #include "pipeline/artefact/manifest.h"
 #include "pipeline/base/file.h"
+#include "stages/evaluate/choices.h"
 #include "stages/evaluate/judge.h"
 #include "stages/evaluate/likelihood.h"
 #include "stages/evaluate/pairs.h"
@@ -19,6 +20,7 @@ struct evaluator {
   struct stage *stage;
   struct solo judge;
   struct texts held_out;
+  struct choices choices; /* none without the option */
   struct evaluation evaluation;
   double tokens_per_byte; /* of held-out documents */
 };
@@ -169,6 +171,12 @@ static enum status evaluate_held_out(struct evaluator *evaluator) {
   return measure(evaluator, system, &evaluator->held_out);
 }
 
+static enum status evaluate_choices(struct evaluator *evaluator, struct solo *solo,
+                                    const struct recipe_node *node) {
+  if (evaluator->choices.rows == 0) return STATUS_OK;
+  return choices_measure(&evaluator->evaluation, &evaluator->choices, solo, evaluator->stage, node);
+}
+
 /* Measures a trained model itself on held-out rows. */
 static enum status evaluate_model(struct evaluator *evaluator, const struct recipe_node *node) {
   struct solo solo;
@@ -186,6 +194,7 @@ static enum status evaluate_model(struct evaluator *evaluator, const struct reci
   if (status == STATUS_OK && bounded)
     status = likelihood_measure(evaluation, &solo, evaluator->stage, node, rows,
                                 evaluator->tokens_per_byte);
+  if (status == STATUS_OK && bounded) status = evaluate_choices(evaluator, &solo, node);
   if (status == STATUS_OK && !bounded)
     status = reconstruction_measure(evaluation, &solo, evaluator->stage, node, rows);
   solo_close(&solo);
@@ -230,6 +239,20 @@ static enum status open_texts(struct evaluator *evaluator) {
   return texts_read(&evaluator->held_out, folder, "held_out", rows_wanted(evaluator->stage));
 }
 
+static enum status open_choices(struct evaluator *evaluator) {
+  const char *path = evaluator->stage->options->choices;
+  const struct flow *judge = &evaluator->judge.model.flow;
+  char folder[STAGE_PATH_BYTES];
+  struct tokenizer *tokenizer;
+  if (!*path) return STATUS_OK;
+  TRY(stage_input(folder, NULL, evaluator->stage, IN_TOKENIZE));
+  TRY(tokenizer_open(&tokenizer, folder));
+  const enum status status =
+      choices_read(&evaluator->choices, tokenizer, judge->positions, judge->pad, path);
+  tokenizer_close(tokenizer);
+  return status;
+}
+
 static enum status write_result(struct evaluator *evaluator) {
   const struct stage *stage = evaluator->stage;
   struct evaluation *evaluation = &evaluator->evaluation;
@@ -252,7 +275,9 @@ static enum status evaluate_all(struct evaluator *evaluator) {
   TRY(comm_agree(evaluator->stage->comm, open_texts(evaluator)));
   TRY(solo_open(&evaluator->judge, evaluator->stage, judge, evaluator->stage->options->precision,
                 "judge"));
-  enum status status = evaluate_inputs(evaluator);
+  enum status status = comm_agree(evaluator->stage->comm, open_choices(evaluator));
+  if (status == STATUS_OK) status = evaluate_choices(evaluator, &evaluator->judge, judge);
+  if (status == STATUS_OK) status = evaluate_inputs(evaluator);
   if (status == STATUS_OK) status = write_result(evaluator);
   solo_close(&evaluator->judge);
   return status;
@@ -263,6 +288,7 @@ enum status evaluate_stage(struct stage *stage) {
   if (pairs_apply(stage)) return pairs_evaluate(stage);
   const enum status status = comm_agree(stage->comm, evaluate_all(&evaluator));
   texts_free(&evaluator.held_out);
+  choices_free(&evaluator.choices);
   evaluation_free(&evaluator.evaluation);
   return status;
 }

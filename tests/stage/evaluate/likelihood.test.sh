@@ -62,4 +62,37 @@ cp $record one.json
 check "times drawn within 16 steps give the bound of many" awk -v b="$(bound gaussian 16 nats)" \
   -v e="$(bound gaussian 16 error)" -v h=$entropy 'BEGIN {exit !(b > h - 3 * e && b < 1.1 * h)}'
 check "where only the forms that are integrals hold" [ -z "$(bound jensen 16 nats)$(bound best 16 nats)" ]
+
+# Questions whose wrong answers are of letters that never occur.
+awk 'BEGIN {
+  srand(9)
+  for (q = 0; q < 24; q++) {
+    right = q % 3
+    printf "{\"context\": \"aabbc\", \"options\": ["
+    for (o = 0; o < 3; o++) {
+      text = ""
+      for (i = 0; i < 4 + q % 2; i++) text = text substr(o == right ? "abcdefgh" : "qrstuvwx", 1 + int(8 * rand()), 1)
+      printf "%s\"%s\"", o ? ", " : "", text
+    }
+    printf "], \"answer\": %d}\n", right
+  }
+}' >questions.jsonl
+again --set scores.choices=questions.jsonl --set scores.bound_steps=8 --set scores.bound_rows=4
+cp $record one.json
+right() { # right NODE PART
+  tr -d '\n' <$record | sed 's/{/\n{/g' | grep "\"name\": \"$1\"" | grep "\"part\": \"$2\"" | sed -nE 's/.*"value": *([0-9.e+-]+).*/\1/p'
+}
+echo "# right: cfm $(right cfm choices), by token $(right cfm 'choices, by token'); an untrained judge $(right ar choices)"
+check "the bound finds the right answers" awk -v r="$(right cfm choices)" 'BEGIN {exit !(r >= .9)}'
+check "also by the token" awk -v r="$(right cfm 'choices, by token')" 'BEGIN {exit !(r >= .9)}'
+check "an untrained judge guesses" awk -v r="$(right ar choices)" 'BEGIN {exit !(r < .9 && r != "")}'
+again --set scores.choices=questions.jsonl --set scores.bound_steps=8 --set scores.bound_rows=4 --set scores.ranks=2
+check "2 ranks answer the same" cmp -s $record one.json
+refused() { # refused QUESTIONS MESSAGE
+  echo "$1" >bad.jsonl
+  again --set scores.choices=bad.jsonl
+  [ $? -ne 0 ] && grep -q "$2" output
+}
+check "a question without an answer is refused by its line" refused '{"context": "a", "options": ["b", "c"]}' "bad.jsonl' line 1: expected {\"context\""
+check "so is an option that does not fit" refused '{"context": "a", "options": ["b", "abcdefghijklmnopqrstuvwxyz"], "answer": 0}' "line 1: option 1 has 26 tokens, expected 1 to 15"
 finish
