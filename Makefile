@@ -55,6 +55,9 @@ isa = $(foreach i,avx2 avx512 avx512bf16,$(if $(filter %_$(i).c,$1),$(ISA_$(i)))
 
 # --- files ------------------------------------------------------------------------------------
 SOURCES := $(shell find $(LAYERS) -name '*.c' -o -name '*.cpp' | LC_ALL=C sort)
+ifeq ($(MODE),fuzz) # parsers need no networks
+  SOURCES := $(filter-out $(foreach f,embed model flow train sample evaluate,stages/$f/%),$(SOURCES))
+endif
 MAINS := pipeline/driver/main.c stages/main.c monitoring/main.c
 objects = $(patsubst %,$(OUT)/%.o,$(basename $1))
 layer_objects = $(call objects,$(filter-out $(MAINS),$(filter $1/%,$(SOURCES))))
