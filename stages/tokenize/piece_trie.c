@@ -121,8 +121,17 @@ static enum status build(struct builder *builder, struct range range) {
   return build_children(builder, range);
 }
 
+static enum status check_lengths(const struct piece_trie_key *keys, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    CHECK(keys[i].count <= PIECE_TRIE_LONGEST, STATUS_DAMAGED,
+          "a piece of %zu bytes, the longest allowed has %d", (size_t)keys[i].count,
+          PIECE_TRIE_LONGEST);
+  return STATUS_OK;
+}
+
 enum status piece_trie_build(struct piece_trie *trie, struct piece_trie_key *keys, size_t count) {
   *trie = (struct piece_trie){0};
+  TRY(check_lengths(keys, count));
   struct builder builder = {.trie = trie, .keys = keys, .search_from = 1};
   if (count) qsort(keys, count, sizeof *keys, compare);
   enum status status = reserve(&builder, SLACK);

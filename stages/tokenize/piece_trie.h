@@ -38,8 +38,10 @@ struct piece_trie_key {
   float score;
 };
 
+enum { PIECE_TRIE_LONGEST = 4096 }; /* bytes of a key: building goes as deep as the longest */
+
 /* Builds the trie of different, non-empty keys; sorts `keys`. Local. ENVIRONMENT when memory is
- * out, DAMAGED when a key is there twice. */
+ * out, DAMAGED when a key is there twice or longer than PIECE_TRIE_LONGEST. */
 enum status piece_trie_build(struct piece_trie *trie, struct piece_trie_key *keys, size_t count);
 void piece_trie_free(struct piece_trie *trie);
 

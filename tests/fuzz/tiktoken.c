@@ -18,6 +18,20 @@ static void add_token(struct text *file, const char *bytes, size_t count, int ra
   fuzz_require(text_format(file, "%s %d\n", out, rank) == STATUS_OK, "memory suffices");
 }
 
+/* All bytes, and a token of 60,000: a trie as deep as it is long is more than the stack holds. */
+static void add_long(void) {
+  struct text file = {0};
+  for (int byte = 0; byte < 256; byte++) {
+    const char c = (char)byte;
+    add_token(&file, &c, 1, byte);
+  }
+  for (int i = 0; i < 20000; i++)
+    fuzz_require(text_add(&file, "AAAA") == STATUS_OK, "memory suffices");
+  fuzz_require(text_add(&file, " 256\n\nx") == STATUS_OK, "memory suffices");
+  fuzz_seed(file.bytes, file.length);
+  text_free(&file);
+}
+
 void fuzz_make_seeds(void) {
   struct text file = {0};
   for (int byte = 0; byte < 256; byte++) {
@@ -30,6 +44,7 @@ void fuzz_make_seeds(void) {
   fuzz_require(text_add(&file, "\nthe then 12 th\xff\n\n  it's") == STATUS_OK, "memory suffices");
   fuzz_seed(file.bytes, file.length);
   text_free(&file);
+  add_long();
   fuzz_seed_text("IQ== 0\nIg== 1\r\n\nx");
 }
 
