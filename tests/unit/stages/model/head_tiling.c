@@ -9,8 +9,8 @@
 #include "tests/common/head_case.h"
 #include "tests/common/tap.h"
 
-/* Three chunks of tokens, the last a part; slices of three chunks of rows, and of less than one. */
-enum { N = 1030, C = 6, D = 3, V = 4200, SLICES = 2 };
+/* Two chunks of tokens and three of each slice's rows, the last a part. */
+enum { N = 530, C = 6, D = 3, V = 4200, SLICES = 2 };
 
 /* Everything that the heads make, as stored but for the mean rows. */
 struct made {
