@@ -1,39 +1,25 @@
-/* Byte-level BPE tokenizers: a .tiktoken file with one of the pre-tokenisers. Special tokens have
- * ids, but no text of a document becomes one (as tiktoken's encode_ordinary). Bytes that are not
- * UTF-8 are kept: each is a symbol of its own to the pre-tokeniser.
- */
+#include "stages/tokenize/bpe_tokenizer.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "stages/tokenize/bpe.h"
-#include "stages/tokenize/pretoken.h"
-#include "stages/tokenize/pretoken_window.h"
-#include "stages/tokenize/tiktoken.h"
 #include "stages/tokenize/tokenizer_kind.h"
 #include "stages/tokenize/word_batch.h"
 #include "stages/tokenize/word_cache.h"
 
-struct special {
-  const char *text;
-  int32_t id;
-};
+const struct bpe_cut bpe_cut_gpt2 = {"gpt2", pretoken_gpt2, pretoken_starts_gpt2};
+const struct bpe_cut bpe_cut_cl100k = {"cl100k", pretoken_cl100k, pretoken_starts_cl100k};
+const struct bpe_cut bpe_cut_llama3 = {"llama3", pretoken_llama3, pretoken_starts_llama3};
+const struct bpe_cut bpe_cut_o200k = {"o200k", pretoken_o200k, pretoken_starts_o200k};
 
-/* One family of models: how text is cut, and the tokens that no text gives. The first is the end of
- * a document. */
-struct family {
-  const char *name;
-  pretoken_function *pretoken;
-  pretoken_starts_function *starts;
-  int32_t vocabulary_size;
-  struct special specials[6]; /* ended by a NULL text */
-};
+enum { RANK_FREE = -1, RANK_SPECIAL = -2 };
 
 struct bpe_tokenizer {
-  const struct family *family;
+  struct bpe_vocabulary vocabulary;
+  int32_t *ranks; /* [vocabulary_size], owned: of each id, or one of those below */
   struct unicode unicode;
   struct pretoken_window window;
-  struct tiktoken file;
   struct bpe bpe;
   struct word_cache cache;
   struct word_batch batch;
@@ -44,6 +30,8 @@ static enum status encode_and_keep(struct bpe_tokenizer *self, struct tokens *id
                                    const char *bytes, size_t count) {
   const size_t first = ids->count;
   TRY(bpe_encode(&self->bpe, ids, bytes, count));
+  if (self->vocabulary.ids)
+    for (size_t i = first; i < ids->count; i++) ids->ids[i] = self->vocabulary.ids[ids->ids[i]];
   const struct word_pieces pieces = {.ids = ids->ids + first, .count = ids->count - first};
   if (pieces.count > WORD_LONG_PIECES || count > WORD_LONG_BYTES) return STATUS_OK;
   if (count > WORD_SHORT_BYTES) {
@@ -100,9 +88,9 @@ static enum status encode_batch(struct bpe_tokenizer *self, struct tokens *ids, 
 
 /* Cuts the next words off, at least one; returns their bytes. */
 static size_t cut(struct bpe_tokenizer *self, const char *bytes, size_t count) {
-  const uint64_t starts = self->family->starts(&self->window, bytes, count);
+  const uint64_t starts = self->vocabulary.cut->many(&self->window, bytes, count);
   if (starts) return word_batch_cut(&self->batch, bytes, starts);
-  const size_t length = self->family->pretoken(&self->unicode, bytes, count);
+  const size_t length = self->vocabulary.cut->one(&self->unicode, bytes, count);
   word_batch_add(&self->batch, bytes, length);
   return length;
 }
@@ -119,93 +107,86 @@ static enum status encode(struct tokenizer *tokenizer, struct tokens *ids, const
   return encode_batch(self, ids, bytes + count);
 }
 
-static bool is_special(const struct family *family, int32_t id) {
-  for (const struct special *special = family->specials; special->text; special++)
-    if (special->id == id) return true;
-  return false;
-}
-
 static enum status decode(const struct tokenizer *tokenizer, struct text *text, const int32_t *ids,
                           size_t count) {
   const struct bpe_tokenizer *self = tokenizer->state;
   for (size_t i = 0; i < count; i++) {
-    if (is_special(self->family, ids[i])) continue;
-    CHECK(ids[i] < self->bpe.count && self->bpe.tokens[ids[i]].bytes, STATUS_MISMATCH,
+    const int32_t rank = self->ranks[ids[i]];
+    if (rank == RANK_SPECIAL) continue;
+    CHECK(rank >= 0, STATUS_MISMATCH,
           "token %zu has the id %d, which the %s vocabulary leaves free", i, ids[i],
-          self->family->name);
-    const struct bpe_token *token = &self->bpe.tokens[ids[i]];
-    TRY(text_add_bytes(text, token->bytes, token->count));
+          tokenizer->facts.kind);
+    TRY(text_add_bytes(text, self->bpe.tokens[rank].bytes, self->bpe.tokens[rank].count));
   }
   return STATUS_OK;
+}
+
+void bpe_vocabulary_free(struct bpe_vocabulary *vocabulary) {
+  free(vocabulary->tokens);
+  free(vocabulary->ids);
+  free(vocabulary->specials);
+  text_free(&vocabulary->bytes);
+  *vocabulary = (struct bpe_vocabulary){0};
 }
 
 static void close_bpe(void *state) {
   struct bpe_tokenizer *self = state;
   if (!self) return;
   unicode_close(&self->unicode);
-  tiktoken_free(&self->file);
   bpe_close(&self->bpe);
+  bpe_vocabulary_free(&self->vocabulary);
   word_cache_close(&self->cache);
+  free(self->ranks);
   free(self);
 }
 
 static const struct tokenizer_methods methods = {encode, decode, close_bpe};
 
-static void set_facts(struct tokenizer *tokenizer, const struct family *family,
-                      struct bpe_tokenizer *self) {
+static void set_facts(struct tokenizer *tokenizer, struct bpe_tokenizer *self) {
   struct tokenizer_facts *facts = &tokenizer->facts;
-  snprintf(self->rules, sizeof self->rules, "bpe 1: %s, Unicode %s", family->name,
+  snprintf(self->rules, sizeof self->rules, "bpe 1: %s, Unicode %s", self->vocabulary.cut->name,
            unicode_version());
   tokenizer->rules = self->rules;
-  facts->reference = "tiktoken encode_ordinary";
-  facts->vocabulary_size = family->vocabulary_size;
-  facts->eos = facts->pad = family->specials[0].id; /* the end also fills up */
-  facts->bos = facts->unk = TOKEN_NONE;
+  facts->reference = self->vocabulary.reference;
+  facts->vocabulary_size = self->vocabulary.vocabulary_size;
+  facts->eos = self->vocabulary.eos;
+  facts->pad = self->vocabulary.pad;
+  facts->bos = self->vocabulary.bos;
+  facts->unk = TOKEN_NONE;
   facts->lossless = true;
 }
 
-static enum status open_family(struct tokenizer *tokenizer, const struct family *family) {
-  struct bpe_tokenizer *self = calloc(1, sizeof *self);
-  CHECK(self, STATUS_ENVIRONMENT, "out of memory: a tokenizer");
-  tokenizer->methods = &methods;
-  tokenizer->state = self;
-  self->family = family;
-  TRY(tiktoken_parse(&self->file, tokenizer->model.bytes, tokenizer->model.length));
-  CHECK(self->file.count <= family->vocabulary_size, STATUS_MISMATCH,
-        "the file has ranks up to %d; a %s vocabulary has %d ids", self->file.count - 1,
-        family->name, family->vocabulary_size);
-  TRY(bpe_open(&self->bpe, self->file.tokens, self->file.count));
-  TRY(unicode_open(&self->unicode));
-  self->window = (struct pretoken_window){&self->unicode, ascii_masks_best()};
-  TRY(word_cache_open(&self->cache));
-  set_facts(tokenizer, family, self);
+/* Notes the rank of each id. */
+static enum status note_ranks(struct bpe_tokenizer *self) {
+  const struct bpe_vocabulary *vocabulary = &self->vocabulary;
+  self->ranks = malloc((size_t)vocabulary->vocabulary_size * sizeof *self->ranks);
+  CHECK(self->ranks, STATUS_ENVIRONMENT, "out of memory: %d ids", vocabulary->vocabulary_size);
+  for (int32_t id = 0; id < vocabulary->vocabulary_size; id++) self->ranks[id] = RANK_FREE;
+  for (int32_t rank = 0; rank < vocabulary->count; rank++)
+    if (vocabulary->tokens[rank].bytes)
+      self->ranks[vocabulary->ids ? vocabulary->ids[rank] : rank] = rank;
+  for (int32_t i = 0; i < vocabulary->special_count; i++)
+    self->ranks[vocabulary->specials[i]] = RANK_SPECIAL;
   return STATUS_OK;
 }
 
-enum status gpt2_open(struct tokenizer *tokenizer) {
-  static const struct family family = {
-      "gpt2", pretoken_gpt2, pretoken_starts_gpt2, 50257, {{"<|endoftext|>", 50256}}};
-  return open_family(tokenizer, &family);
+enum status bpe_tokenizer_open(struct tokenizer *tokenizer, struct bpe_vocabulary *vocabulary) {
+  struct bpe_tokenizer *self = calloc(1, sizeof *self);
+  if (!self) bpe_vocabulary_free(vocabulary);
+  CHECK(self, STATUS_ENVIRONMENT, "out of memory: a tokenizer");
+  tokenizer->methods = &methods;
+  tokenizer->state = self;
+  self->vocabulary = *vocabulary;
+  TRY(bpe_open(&self->bpe, self->vocabulary.tokens, self->vocabulary.count));
+  TRY(note_ranks(self));
+  TRY(unicode_open(&self->unicode));
+  TRY(word_cache_open(&self->cache));
+  self->window = (struct pretoken_window){&self->unicode, ascii_masks_best()};
+  set_facts(tokenizer, self);
+  return STATUS_OK;
 }
 
-enum status cl100k_open(struct tokenizer *tokenizer) {
-  static const struct family family = {"cl100k",
-                                       pretoken_cl100k,
-                                       pretoken_starts_cl100k,
-                                       100277,
-                                       {{"<|endoftext|>", 100257},
-                                        {"<|fim_prefix|>", 100258},
-                                        {"<|fim_middle|>", 100259},
-                                        {"<|fim_suffix|>", 100260},
-                                        {"<|endofprompt|>", 100276}}};
-  return open_family(tokenizer, &family);
-}
-
-enum status o200k_open(struct tokenizer *tokenizer) {
-  static const struct family family = {"o200k",
-                                       pretoken_o200k,
-                                       pretoken_starts_o200k,
-                                       200019,
-                                       {{"<|endoftext|>", 199999}, {"<|endofprompt|>", 200018}}};
-  return open_family(tokenizer, &family);
+const struct bpe *bpe_tokenizer_merges(const struct tokenizer *tokenizer) {
+  const struct bpe_tokenizer *self = tokenizer->state;
+  return &self->bpe;
 }

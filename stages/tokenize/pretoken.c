@@ -105,7 +105,8 @@ size_t pretoken_gpt2(const struct unicode *unicode, const char *bytes, size_t co
  *             " ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s
  * ---------------------------- */
 
-size_t pretoken_cl100k(const struct unicode *unicode, const char *bytes, size_t count) {
+static size_t cl100k_or_llama3(const struct unicode *unicode, const char *bytes, size_t count,
+                               bool any_end) {
   size_t length;
   const size_t plain = plain_word(bytes, count);
   if (plain) return plain;
@@ -118,9 +119,19 @@ size_t pretoken_cl100k(const struct unicode *unicode, const char *bytes, size_t 
   if (class & NUMBER) return up_to_three_numbers(unicode, bytes, count);
   const size_t run = symbols(unicode, bytes, count, false);
   if (run) return run;
-  if (unicode_run(unicode, SPACE, bytes, count) == count) return count;
+  if (!any_end && unicode_run(unicode, SPACE, bytes, count) == count) return count;
   const size_t lines = up_to_line_break(unicode, bytes, count);
   return lines ? lines : white_space(unicode, bytes, count);
+}
+
+size_t pretoken_cl100k(const struct unicode *unicode, const char *bytes, size_t count) {
+  return cl100k_or_llama3(unicode, bytes, count, false);
+}
+
+/* As cl100k, but for white space with line breaks at the end of the text: \s*[\r\n]+|\s+(?!\S)|\s+
+ */
+size_t pretoken_llama3(const struct unicode *unicode, const char *bytes, size_t count) {
+  return cl100k_or_llama3(unicode, bytes, count, true);
 }
 
 /* --- o200k ------------------------------------------------------------------------------------

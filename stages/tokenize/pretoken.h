@@ -13,7 +13,7 @@
 
 typedef size_t pretoken_function(const struct unicode *unicode, const char *bytes, size_t count);
 
-pretoken_function pretoken_gpt2, pretoken_cl100k, pretoken_o200k;
+pretoken_function pretoken_gpt2, pretoken_cl100k, pretoken_llama3, pretoken_o200k;
 
 /* Length of '(?:[sdmt]|ll|ve|re) at the start of `bytes`, or of '(?i:...); 0: there is none. Local.
  */

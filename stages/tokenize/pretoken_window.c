@@ -153,18 +153,28 @@ static uint64_t common_starts(struct view *view, uint64_t letter, uint64_t split
          white_and_line_starts(view, may_end);
 }
 
-uint64_t pretoken_starts_cl100k(const struct pretoken_window *window, const char *bytes,
-                                size_t count) {
+static uint64_t cl100k_or_llama3(const struct pretoken_window *window, const char *bytes,
+                                 size_t count, bool may_end) {
   struct view view;
   look(&view, window, bytes, count, false);
   const uint64_t letter = view.upper | view.lower | view.either;
-  uint64_t starts = common_starts(&view, letter, 0, false);
+  uint64_t starts = common_starts(&view, letter, 0, may_end);
   for (uint64_t left = view.ascii.apostrophe & (starts | 1); left; left &= left - 1) {
     const size_t at = (size_t)__builtin_ctzll(left);
     const size_t length = pretoken_contraction(bytes + at, count - at, true);
     if (length) starts = join(starts, at + 1, length - 1);
   }
   return certain_starts(&view, starts, count);
+}
+
+uint64_t pretoken_starts_cl100k(const struct pretoken_window *window, const char *bytes,
+                                size_t count) {
+  return cl100k_or_llama3(window, bytes, count, false);
+}
+
+uint64_t pretoken_starts_llama3(const struct pretoken_window *window, const char *bytes,
+                                size_t count) {
+  return cl100k_or_llama3(window, bytes, count, count < BYTES);
 }
 
 uint64_t pretoken_starts_o200k(const struct pretoken_window *window, const char *bytes,

@@ -19,6 +19,7 @@ struct pretoken_window {
 typedef uint64_t pretoken_starts_function(const struct pretoken_window *window, const char *bytes,
                                           size_t count);
 
-pretoken_starts_function pretoken_starts_gpt2, pretoken_starts_cl100k, pretoken_starts_o200k;
+pretoken_starts_function pretoken_starts_gpt2, pretoken_starts_cl100k, pretoken_starts_llama3,
+    pretoken_starts_o200k;
 
 #endif

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "stages/tokenize/base64.h"
+
 enum { MAX_RANK = BPE_MAX_TOKENS - 1 };
 
 struct line {
@@ -10,30 +12,6 @@ struct line {
   size_t count;
   size_t number;
 };
-
-static int digit_value(char c) {
-  if (c >= 'A' && c <= 'Z') return c - 'A';
-  if (c >= 'a' && c <= 'z') return c - 'a' + 26;
-  if (c >= '0' && c <= '9') return c - '0' + 52;
-  return c == '+' ? 62 : c == '/' ? 63 : -1;
-}
-
-/* Appends the bytes that base64 digits stand for; false when they are none. */
-static enum status decode_base64(struct text *out, const struct line *line, size_t digits) {
-  unsigned bits = 0, held = 0;
-  while (digits && line->bytes[digits - 1] == '=') digits--;
-  for (size_t i = 0; i < digits; i++) {
-    const int value = digit_value(line->bytes[i]);
-    CHECK(value >= 0, STATUS_DAMAGED, "line %zu: byte %zu is not a base64 digit", line->number, i);
-    bits = bits << 6 | (unsigned)value;
-    held += 6;
-    if (held < 8) continue;
-    held -= 8;
-    const char byte = (char)(bits >> held & 0xff);
-    TRY(text_add_bytes(out, &byte, 1));
-  }
-  return STATUS_OK;
-}
 
 static enum status parse_rank(const struct line *line, size_t at, int32_t *rank) {
   int64_t value = 0;
@@ -70,7 +48,10 @@ static enum status parse_line(struct tiktoken *file, const struct line *line, si
   const size_t digits = (size_t)(gap - line->bytes), before = file->bytes.length;
   int32_t rank = -1;
   TRY(parse_rank(line, digits + 1, &rank));
-  TRY(decode_base64(&file->bytes, line, digits));
+  const enum status status = base64_decode(&file->bytes, line->bytes, digits);
+  CHECK(status != STATUS_DAMAGED, STATUS_DAMAGED, "line %zu: the token is not base64",
+        line->number);
+  TRY(status);
   TRY(grow(file, rank, capacity));
   struct bpe_token *token = &file->tokens[rank];
   CHECK(!token->count && file->bytes.length > before, STATUS_DAMAGED,

@@ -30,6 +30,10 @@ static const struct {
      "'(?i:[sdmt]|ll|ve|re)|[^\\r\\n\\p{L}\\p{N}]?+\\p{L}++|\\p{N}{1,3}+|"
      " ?[^\\s\\p{L}\\p{N}]++[\\r\\n]*+|\\s++$|\\s*[\\r\\n]|\\s+(?!\\S)|\\s",
      pretoken_cl100k},
+    {"llama3",
+     "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}|"
+     " ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
+     pretoken_llama3},
     {"o200k",
      "[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]*[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]+"
      "(?i:'s|'t|'re|'ve|'m|'ll|'d)?|"
@@ -139,7 +143,7 @@ static void pretokens(void **state) {
   assert_ok(unicode_open(&unicode));
   unsigned char *disputed = calloc(UNICODE_CODE_POINTS, 1);
   mark_disputed(disputed, &unicode);
-  for (int i = 0; i < 3; i++) compare_cuts(i, &unicode, disputed);
+  for (int i = 0; i < 4; i++) compare_cuts(i, &unicode, disputed);
   free(disputed);
   unicode_close(&unicode);
 }

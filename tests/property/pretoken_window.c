@@ -19,6 +19,7 @@ static const struct {
 } families[] = {
     {"gpt2", pretoken_gpt2, pretoken_starts_gpt2},
     {"cl100k", pretoken_cl100k, pretoken_starts_cl100k},
+    {"llama3", pretoken_llama3, pretoken_starts_llama3},
     {"o200k", pretoken_o200k, pretoken_starts_o200k},
 };
 
@@ -72,7 +73,7 @@ static void compare_strings(ascii_masks_function *masks) {
   struct text text = {0};
   assert_ok(unicode_open(&unicode));
   const struct pretoken_window window = {&unicode, masks};
-  for (int family = 0; family < 3; family++) {
+  for (int family = 0; family < 4; family++) {
     struct share general = {0}, dense = {0};
     for (uint64_t i = 0; i < strings; i++) {
       text_clear(&text);
@@ -105,7 +106,7 @@ static void prose(void **state) {
   struct unicode unicode;
   assert_ok(unicode_open(&unicode));
   const struct pretoken_window window = {&unicode, ascii_masks_best()};
-  for (int family = 0; family < 3; family++)
+  for (int family = 0; family < 4; family++)
     for (size_t at = 0; at < sizeof text - 1;) {
       struct share share = {0};
       at += compare_window(family, &window, text + at, sizeof text - 1 - at, &share);
