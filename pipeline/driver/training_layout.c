@@ -36,6 +36,7 @@ int64_t training_layout_vocabulary(const struct recipe_node *tokens) {
     return O200K_VOCABULARY;
   case TOKENIZER_SENTENCEPIECE:
   case TOKENIZER_T5:
+  case TOKENIZER_HUGGINGFACE:
     return MODEL_VOCABULARY;
   case TOKENIZER_TRAIN:
     break;

@@ -6,9 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "stages/tokenize/tokenizer_kind.h"
-
-enum { SENTINELS = 100 };
+#include "stages/tokenize/unigram.h"
 
 static const char opening[] = "<extra_id_";
 enum { OPENING = sizeof opening - 1 };
@@ -78,21 +76,30 @@ static void close_t5(void *state) {
 
 static const struct tokenizer_methods methods = {encode, decode, close_t5};
 
-enum status t5_open(struct tokenizer *tokenizer) {
+enum status t5_open_around(struct tokenizer *tokenizer,
+                           enum status (*open)(struct tokenizer *inner, void *context),
+                           void *context) {
   struct t5 *t5 = calloc(1, sizeof *t5);
   CHECK(t5, STATUS_ENVIRONMENT, "out of memory: a tokenizer");
   tokenizer->methods = &methods;
   tokenizer->state = t5;
   t5->inner.model = tokenizer->model;
-  TRY(unigram_open(&t5->inner));
+  t5->inner.facts.kind = tokenizer->facts.kind;
+  TRY(open(&t5->inner, context));
+  const char *kind = tokenizer->facts.kind;
+  tokenizer->facts = t5->inner.facts;
+  tokenizer->facts.kind = kind;
+  tokenizer->facts.vocabulary_size += T5_SENTINELS;
+  return STATUS_OK;
+}
+
+static enum status open_inner(struct tokenizer *inner, void *context) {
+  (void)context;
+  return unigram_open(inner);
+}
+
+enum status t5_open(struct tokenizer *tokenizer) {
+  TRY(t5_open_around(tokenizer, open_inner, NULL));
   tokenizer->rules = "t5 1: sentencepiece 1 and 100 sentinels";
-  tokenizer->facts.fallback = t5->inner.facts.fallback;
-  tokenizer->facts.reference = t5->inner.facts.reference;
-  tokenizer->facts.vocabulary_size = t5->inner.facts.vocabulary_size + SENTINELS;
-  tokenizer->facts.pad = t5->inner.facts.pad;
-  tokenizer->facts.eos = t5->inner.facts.eos;
-  tokenizer->facts.unk = t5->inner.facts.unk;
-  tokenizer->facts.bos = t5->inner.facts.bos;
-  tokenizer->facts.lossless = false;
   return STATUS_OK;
 }

@@ -7,7 +7,8 @@
 
 static const char usage[] =
     "expected: millrace tokenize --tokenizer SPEC --text TEXT [--pieces], or --decode 'ID ID ...'; "
-    "SPEC is KIND:PATH (byte, unigram, t5, gpt2, ...) or the folder of a finished tokenize node";
+    "SPEC is KIND:PATH (byte, unigram, t5, gpt2, huggingface, ...) or the folder of a finished "
+    "tokenize node";
 
 struct request {
   const char *tokenizer, *text, *decode;

@@ -7,12 +7,13 @@
 #include <string.h>
 
 #include "pipeline/base/file.h"
+#include "stages/tokenize/huggingface.h"
 #include "stages/tokenize/tokenizer_kind.h"
 
 static const struct kind {
   const char *name;
   enum status (*open)(struct tokenizer *tokenizer);
-  bool needs_file;
+  enum status (*read)(struct text *model, const char *path); /* NULL: it needs no file */
 } kinds[] = {
 #define TOKENIZER(kind, open, file) {#kind, open, file},
 #include "stages/tokenize/tokenizer_kinds.def"
@@ -60,7 +61,7 @@ static enum status open_kind(struct tokenizer **out, const struct kind *kind, co
   CHECK(tokenizer, STATUS_ENVIRONMENT, "out of memory: a tokenizer");
   tokenizer->facts.kind = kind->name;
   enum status status = STATUS_OK;
-  if (kind->needs_file) TRY_OR(status, failed, file_read(&tokenizer->model, path));
+  if (kind->read) TRY_OR(status, failed, kind->read(&tokenizer->model, path));
   TRY_OR(status, failed, kind->open(tokenizer));
   TRY_OR(status, failed, hash_model(tokenizer));
   *out = tokenizer;
@@ -123,9 +124,9 @@ enum status tokenizer_open(struct tokenizer **tokenizer, const char *spec) {
   const struct kind *kind = find_kind(spec, length);
   if (!kind && file_exists(spec)) return open_folder(tokenizer, spec);
   if (!kind) return refuse_kind(spec);
-  CHECK((spec[length] == ':') == kind->needs_file, STATUS_MISMATCH,
+  CHECK((spec[length] == ':') == (kind->read != NULL), STATUS_MISMATCH,
         "tokenizer '%s': the kind %s is written as %s%s", spec, kind->name, kind->name,
-        kind->needs_file ? ":PATH" : " alone");
+        kind->read ? ":PATH" : " alone");
   return open_kind(tokenizer, kind, spec + length + 1);
 }
 

@@ -4,7 +4,8 @@
  * tokenize node. Kinds (tokenizer_kinds.def): byte, text8 (27 characters), unigram (our own path
  * for SentencePiece unigram models), t5 (unigram and 100 sentinels), sentencepiece (the library:
  * the reference of the two before), and byte-level BPE with the pre-tokenisers gpt2, cl100k and
- * o200k (.tiktoken files).
+ * o200k (.tiktoken files), and huggingface (tokenizer.json, or vocab.json and
+ * merges.txt).
  *
  * Bytes that are not UTF-8: byte and BPE keep them as they are; the SentencePiece kinds read each
  * such byte as U+FFFD, as the library does. Encoding fills a cache, so that one tokenizer serves

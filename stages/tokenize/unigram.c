@@ -12,6 +12,7 @@
 #include "stages/tokenize/charsmap.h"
 #include "stages/tokenize/sentencepiece.h"
 #include "stages/tokenize/tokenizer_kind.h"
+#include "stages/tokenize/unigram.h"
 #include "stages/tokenize/unigram_words.h"
 #include "stages/tokenize/word_scan.h"
 
@@ -185,7 +186,7 @@ static bool blanks_are_spaces(const struct charsmap *map) {
   return true;
 }
 
-static enum status open_own(struct tokenizer *tokenizer, struct unigram_model *model) {
+enum status unigram_open_model(struct tokenizer *tokenizer, struct unigram_model *model) {
   struct unigram *unigram = calloc(1, sizeof *unigram);
   if (!unigram) unigram_model_free(model);
   CHECK(unigram, STATUS_ENVIRONMENT, "out of memory: a tokenizer");
@@ -214,5 +215,5 @@ enum status unigram_open(struct tokenizer *tokenizer) {
   tokenizer->methods->close(tokenizer->state);
   tokenizer->methods = NULL;
   tokenizer->state = NULL;
-  return open_own(tokenizer, &model);
+  return unigram_open_model(tokenizer, &model);
 }

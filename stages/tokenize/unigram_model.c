@@ -13,7 +13,7 @@ enum { PIECE_TEXT = 1, PIECE_SCORE = 2, PIECE_TYPE = 3 };
 enum { TRAINER_TYPE = 3, TRAINER_SUFFIX = 24, TRAINER_BYTE_FALLBACK = 35, TRAINER_UNKNOWN = 44 };
 enum { NORMALIZER_CHARSMAP = 2, NORMALIZER_PREFIX, NORMALIZER_REMOVE, NORMALIZER_ESCAPE };
 
-static const float unknown_penalty = 10; /* below the lowest score, as the library has it */
+static const double unknown_penalty = 10; /* below the lowest score, as the library has it */
 
 static bool parse_piece(struct unigram_piece *piece, const struct protobuf_field *from) {
   struct protobuf message = {.bytes = from->bytes, .count = from->count};
@@ -87,15 +87,16 @@ static enum status allocate(struct unigram_model *model, size_t bytes) {
   return STATUS_OK;
 }
 
-static void find_unknown(struct unigram_model *model) {
-  float lowest = FLT_MAX;
+void unigram_model_find_unknown(struct unigram_model *model) {
+  double lowest = DBL_MAX;
   model->unknown = -1;
   for (int32_t i = 0; i < model->piece_count; i++) {
     const struct unigram_piece *piece = &model->pieces[i];
     if (piece->type == UNIGRAM_NORMAL && piece->score < lowest) lowest = piece->score;
     if (piece->type == UNIGRAM_UNKNOWN) model->unknown = i;
   }
-  model->unknown_score = lowest - unknown_penalty;
+  model->unknown_score =
+      model->words_alone ? lowest - unknown_penalty : (double)(float)(lowest - unknown_penalty);
 }
 
 enum status unigram_model_parse(struct unigram_model *model, const char *bytes, size_t count) {
@@ -110,7 +111,7 @@ enum status unigram_model_parse(struct unigram_model *model, const char *bytes, 
   struct protobuf_field field;
   bool sound = true;
   while (sound && protobuf_next(&message, &field)) sound = parse_field(model, &field);
-  find_unknown(model);
+  unigram_model_find_unknown(model);
   if (sound && !message.broken && model->piece_count) return STATUS_OK;
   unigram_model_free(model);
   FAIL(STATUS_DAMAGED, "not a SentencePiece model: the field before byte %zu makes no sense",
@@ -119,6 +120,7 @@ enum status unigram_model_parse(struct unigram_model *model, const char *bytes, 
 
 void unigram_model_free(struct unigram_model *model) {
   free(model->pieces);
+  text_free(&model->storage);
   *model = (struct unigram_model){0};
 }
 

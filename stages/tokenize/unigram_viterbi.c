@@ -17,6 +17,10 @@ struct run {
   struct viterbi_result *result;
 };
 
+/* How sums are kept: as they are; or in single precision, and for short words judged besides. It is
+ * constant where functions are called that depend on it. */
+enum sums { EXACT, ROUNDED, JUDGED };
+
 /* Length of a UTF-8 sequence by its first byte. */
 static inline size_t character_length(unsigned char lead) {
   return (size_t) "\1\1\1\1\1\1\1\1\1\1\1\1\2\2\3\4"[lead >> 4];
@@ -43,15 +47,16 @@ static inline void judge(struct viterbi_judgement *judged, size_t from, size_t t
 
 /* Offers a piece from one place to another. The library's rule: the first candidate, and then any
  * that is strictly better. `sum`: with what comes before, as the library compares it. */
-static inline void offer(struct viterbi_step *step, size_t length, int32_t id, double sum) {
+static inline void offer(struct viterbi_step *step, size_t length, int32_t id, double sum,
+                         enum sums sums) {
   if (step->length && sum <= step->score) return;
-  *step = (struct viterbi_step){(float)sum, id, (int32_t)length};
+  *step = (struct viterbi_step){sums == EXACT ? sum : (double)(float)sum, id, (int32_t)length};
 }
 
 /* Offers every piece that begins at the place `at`, which `node` was reached behind; whether one of
- * them is the single character. `judges` is constant where this is called. */
+ * them is the single character. */
 static inline bool offer_pieces(const struct run *run, size_t at, int32_t node, size_t character,
-                                bool judges) {
+                                enum sums sums) {
   struct viterbi *viterbi = run->viterbi;
   struct viterbi_step *const step = &viterbi->steps[at - viterbi->base];
   const double before = step->score;
@@ -63,31 +68,33 @@ static inline bool offer_pieces(const struct run *run, size_t at, int32_t node, 
     if (!piece_trie_ends(viterbi->trie, node)) continue;
     const struct piece_trie_value *found = &viterbi->trie->values[node];
     single |= end - at == character;
-    if (judges) judge(viterbi->judged, at, end, found->score);
-    offer(step + (end - at), end - at, found->id, (double)found->score + before);
+    const double score = sums == EXACT ? viterbi->exact[found->id] : (double)found->score;
+    if (sums == JUDGED) judge(viterbi->judged, at, end, score);
+    offer(step + (end - at), end - at, found->id, score + before, sums);
   }
   return single;
 }
 
-static inline void offer_unknown(const struct run *run, size_t at, size_t character, bool judges) {
+static inline void offer_unknown(const struct run *run, size_t at, size_t character,
+                                 enum sums sums) {
   struct viterbi *viterbi = run->viterbi;
   struct viterbi_step *const step = &viterbi->steps[at - viterbi->base];
-  if (judges) judge(viterbi->judged, at, at + character, viterbi->unknown_score);
-  const float sum = viterbi->unknown_score + step->score;
-  offer(step + character, character, viterbi->unknown, sum);
+  if (sums == JUDGED) judge(viterbi->judged, at, at + character, viterbi->unknown_score);
+  const double sum = viterbi->unknown_score + step->score;
+  offer(step + character, character, viterbi->unknown, sums == EXACT ? sum : (float)sum, sums);
 }
 
 /* Goes on from the place `at` to the first one from `end` on; returns it. */
-static inline size_t go_forward(const struct run *run, size_t at, size_t end, bool judges) {
+static inline size_t go_forward(const struct run *run, size_t at, size_t end, enum sums sums) {
   if (at == 0) {
-    offer_pieces(run, 0, run->viterbi->space, 1, judges);
+    offer_pieces(run, 0, run->viterbi->space, 1, sums);
     at = 1;
   }
   while (at < end) {
     size_t character = character_length(run->bytes[at - 1]);
     if (character > run->count + 1 - at) character = run->count + 1 - at;
-    if (!offer_pieces(run, at, PIECE_TRIE_ROOT, character, judges))
-      offer_unknown(run, at, character, judges);
+    if (!offer_pieces(run, at, PIECE_TRIE_ROOT, character, sums))
+      offer_unknown(run, at, character, sums);
     at += character;
   }
   return at;
@@ -117,7 +124,7 @@ static enum status append_path(const struct run *run, size_t end) {
   turn_around(first, count);
   run->ids->count += count;
   run->result->count += count;
-  run->result->sum = viterbi->steps[last].score;
+  run->result->sum = (float)viterbi->steps[last].score;
   return STATUS_OK;
 }
 
@@ -135,7 +142,7 @@ static enum status segment_judged(const struct run *run) {
   for (size_t i = 0; i < run->count + 2; i++)
     viterbi->judged[i] = (struct viterbi_judgement){-INFINITY, -INFINITY};
   viterbi->judged[0].best = 0;
-  go_forward(run, 0, run->count + 1, true);
+  go_forward(run, 0, run->count + 1, JUDGED);
   run->result->limit = safe_limit(viterbi, run->count);
   return append_path(run, run->count + 1);
 }
@@ -171,7 +178,8 @@ static enum status segment_long(const struct run *run) {
   const size_t end = run->count + 1;
   for (size_t at = 0; at < end;) {
     const size_t room = viterbi->base + viterbi->capacity - viterbi->longest - 8;
-    at = go_forward(run, at, room < end ? room : end, false);
+    const size_t stop = room < end ? room : end;
+    at = viterbi->exact ? go_forward(run, at, stop, EXACT) : go_forward(run, at, stop, ROUNDED);
     if (at >= end) break;
     const size_t last = at + viterbi->longest < end ? at + viterbi->longest : end;
     const size_t common = common_place(viterbi, at, last);
@@ -186,13 +194,14 @@ static enum status segment_long(const struct run *run) {
 enum status viterbi_run(struct viterbi *viterbi, const char *bytes, size_t count, float before,
                         struct tokens *ids, struct viterbi_result *result) {
   const struct run run = {viterbi, (const unsigned char *)bytes, count, ids, result};
-  *result = (struct viterbi_result){.limit = -1};
+  *result = (struct viterbi_result){.limit = viterbi->exact ? INFINITY : -1};
   TRY(reserve(viterbi, WINDOW + 4 * viterbi->longest));
   const size_t used = count + 2 < viterbi->capacity ? count + 2 : viterbi->capacity;
   memset(viterbi->steps, 0, used * sizeof *viterbi->steps);
   viterbi->base = 0;
   viterbi->steps[0].score = before;
-  return count <= VITERBI_JUDGED_BYTES ? segment_judged(&run) : segment_long(&run);
+  const bool judged = !viterbi->exact && count <= VITERBI_JUDGED_BYTES;
+  return judged ? segment_judged(&run) : segment_long(&run);
 }
 
 void viterbi_free(struct viterbi *viterbi) {

@@ -18,7 +18,7 @@
 enum { VITERBI_JUDGED_BYTES = 64 }; /* longer words get no limit */
 
 struct viterbi_step {
-  float score; /* of the best path that ends here, with the sum before the word */
+  double score; /* of the best path that ends here, with the sum before the word */
   int32_t id;
   int32_t length; /* places of the last piece; 0: no path ends here */
 };
@@ -33,7 +33,9 @@ struct viterbi {
   int32_t space;                 /* node behind the space in the trie, where a piece ends */
   size_t longest;                /* bytes of the longest piece */
   int32_t unknown;
-  float unknown_score;
+  double unknown_score;
+  const double *exact; /* [pieces], borrowed: scores of sums that are not rounded; NULL: as the
+                          library has it, in single precision */
   struct viterbi_step *steps; /* owned; a part of the places of a word */
   size_t capacity;
   size_t base; /* place of the first step */

@@ -11,8 +11,8 @@ static enum status build_trie(struct unigram_words *words, const struct unigram_
   for (int32_t i = 0; i < model->piece_count; i++) {
     const struct unigram_piece *piece = &model->pieces[i];
     if (piece->type != UNIGRAM_NORMAL) continue;
-    keys[count++] =
-        (struct piece_trie_key){(const unsigned char *)piece->bytes, piece->count, i, piece->score};
+    keys[count++] = (struct piece_trie_key){(const unsigned char *)piece->bytes, piece->count, i,
+                                            (float)piece->score};
   }
   const enum status status = piece_trie_build(&words->trie, keys, count);
   free(keys);
@@ -31,6 +31,16 @@ static void open_viterbi(struct unigram_words *words, const struct unigram_model
       words->viterbi.longest = model->pieces[i].count;
 }
 
+static enum status keep_exact_scores(struct unigram_words *words,
+                                     const struct unigram_model *model) {
+  words->exact = malloc((size_t)model->piece_count * sizeof *words->exact);
+  CHECK(words->exact, STATUS_ENVIRONMENT, "out of memory: scores of pieces");
+  for (int32_t i = 0; i < model->piece_count; i++) words->exact[i] = model->pieces[i].score;
+  words->viterbi.exact = words->exact;
+  words->worst = 0; /* no sum matters */
+  return STATUS_OK;
+}
+
 enum status unigram_words_open(struct unigram_words *words, const struct unigram_model *model) {
   *words = (struct unigram_words){0};
   TRY(build_trie(words, model));
@@ -38,9 +48,10 @@ enum status unigram_words_open(struct unigram_words *words, const struct unigram
   words->scores = malloc((size_t)model->piece_count * sizeof *words->scores);
   CHECK(words->scores, STATUS_ENVIRONMENT, "out of memory: scores of pieces");
   for (int32_t i = 0; i < model->piece_count; i++) {
-    words->scores[i] = i == model->unknown ? model->unknown_score : model->pieces[i].score;
+    words->scores[i] = (float)(i == model->unknown ? model->unknown_score : model->pieces[i].score);
     words->worst = fmaxf(words->worst, fabsf(words->scores[i]) * 1.001F); /* rounding */
   }
+  if (model->words_alone) TRY(keep_exact_scores(words, model));
   return word_cache_open(&words->cache);
 }
 
@@ -49,6 +60,7 @@ void unigram_words_close(struct unigram_words *words) {
   viterbi_free(&words->viterbi);
   word_cache_close(&words->cache);
   free(words->scores);
+  free(words->exact);
   *words = (struct unigram_words){0};
 }
 
@@ -61,9 +73,11 @@ void unigram_words_begin(struct unigram_words *words, struct tokens *ids) {
   words->batch.count = 0;
 }
 
-/* Brings the sum up to date. Words that are remembered are added without it. */
+/* Brings the sum up to date. Words that are remembered are added without it; those that stand alone
+ * come behind no sum. */
 static void add_up(struct unigram_words *words) {
   const int32_t *ids = words->ids->ids;
+  if (words->exact) return;
   float sum = words->sum;
   for (size_t i = words->summed; i < words->ids->count; i++)
     sum = (float)((double)words->scores[ids[i]] + sum);
@@ -82,7 +96,7 @@ static inline bool is_above(struct unigram_words *words, float limit) {
  * characters become one token. */
 static inline void add_piece(struct unigram_words *words, int32_t id) {
   const bool unknown = id == words->viterbi.unknown;
-  words->sum = (float)((double)words->scores[id] + words->sum);
+  if (!words->exact) words->sum = (float)((double)words->scores[id] + words->sum);
   if (!(unknown && words->unknown)) words->ids->ids[words->ids->count++] = id;
   words->unknown = unknown;
   words->summed = words->ids->count;
@@ -111,7 +125,7 @@ static enum status add_segmented(struct unigram_words *words, const char *word, 
   memcpy(words->pieces, words->ids->ids + first, noted * sizeof *words->pieces);
   if (result->unknown) join_unknown(words, first);
   words->unknown = result->unknown && words->unknown;
-  words->sum = result->sum;
+  words->sum = words->exact ? 0 : result->sum;
   words->summed = words->ids->count;
   return STATUS_OK;
 }

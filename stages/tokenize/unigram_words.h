@@ -18,6 +18,7 @@ struct unigram_words {
   struct viterbi viterbi;
   struct word_cache cache;
   float *scores;                    /* [pieces], owned; as segmentation uses them */
+  double *exact;                    /* [pieces], owned; for words that stand alone, else NULL */
   float worst;                      /* the largest magnitude among them */
   int32_t pieces[WORD_LONG_PIECES]; /* of the word segmented last */
   struct word_batch batch;          /* words found and not yet looked up */

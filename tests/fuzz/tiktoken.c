@@ -1,11 +1,6 @@
 /* .tiktoken files: a vocabulary that opens gives every text back. The input is a file, an empty
  * line, and a text. */
-#include "tests/common/fuzz.h"
-
-#include <stdio.h>
-#include <string.h>
-
-#include "stages/tokenize/tokenizer.h"
+#include "tests/common/fuzz_tokenizer.h"
 
 static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
@@ -48,35 +43,8 @@ void fuzz_make_seeds(void) {
   fuzz_seed_text("IQ== 0\nIg== 1\r\n\nx");
 }
 
-static const uint8_t *find_text(const uint8_t *bytes, size_t count) {
-  for (size_t i = 0; i + 1 < count; i++)
-    if (bytes[i] == '\n' && bytes[i + 1] == '\n') return bytes + i + 2;
-  return bytes + count;
-}
-
-static void check(struct tokenizer *tokenizer, const char *text, size_t count) {
-  struct tokens ids = {0};
-  struct text back = {0};
-  fuzz_require(tokenizer_encode(tokenizer, &ids, text, count) == STATUS_OK, "any text has ids");
-  for (size_t i = 0; i < ids.count; i++)
-    fuzz_require(ids.ids[i] >= 0 && ids.ids[i] < tokenizer_facts_of(tokenizer)->vocabulary_size,
-                 "ids are inside the vocabulary");
-  fuzz_require(tokenizer_decode(tokenizer, &back, ids.ids, ids.count) == STATUS_OK &&
-                   back.length == count && (!count || !memcmp(back.bytes, text, count)),
-               "ids give the text back");
-  tokens_free(&ids);
-  text_free(&back);
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
   static const char *const kinds[] = {"gpt2", "cl100k", "o200k"};
-  const uint8_t *text = find_text(bytes, count);
-  struct tokenizer *tokenizer;
-  char spec[PATH_MAX];
-  const char *path = fuzz_file("x.tiktoken", bytes, (size_t)(text - bytes));
-  snprintf(spec, sizeof spec, "%s:%s", kinds[count % 3], path);
-  if (tokenizer_open(&tokenizer, spec) != STATUS_OK) return 0;
-  check(tokenizer, (const char *)text, count - (size_t)(text - bytes));
-  tokenizer_close(tokenizer);
+  fuzz_tokenizer(kinds[count % 3], bytes, count);
   return 0;
 }

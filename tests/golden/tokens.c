@@ -1,4 +1,5 @@
-/* R-TOK-1: ids of whole texts equal those of tiktoken (digests made by tokens.py). */
+/* R-TOK-1: ids of whole texts equal those of tiktoken, and of Hugging Face's tokenizers for T5's
+ * tokenizer.json (digests made by tokens.py). */
 #include "tests/common/tap.h"
 
 #include <stdio.h>
@@ -53,8 +54,10 @@ static void check(const struct golden *golden, const char *data) {
   assert_int_equal(ids.count, golden->count);
   assert_true(digest == golden->digest);
   assert_ok(tokenizer_decode(tokenizer, &again, ids.ids, ids.count));
-  assert_int_equal(again.length, text.length);
-  assert_memory_equal(again.bytes, text.bytes, text.length);
+  if (tokenizer_facts_of(tokenizer)->lossless) {
+    assert_int_equal(again.length, text.length);
+    assert_memory_equal(again.bytes, text.bytes, text.length);
+  }
   tokenizer_close(tokenizer);
   tokens_free(&ids);
   text_free(&text);

@@ -1,11 +1,13 @@
-"""Digests of the ids that tiktoken gives for the texts of ../shared/data, written to tokens.inc.
-Needs the package tiktoken; the ranks are those of ../shared/data/tokenizers."""
+"""Digests of the ids that tiktoken, and Hugging Face's tokenizers for T5, give for the texts of
+../shared/data, written to tokens.inc. Needs both packages; the models are those of
+../shared/data/tokenizers."""
 
 import base64
 import gzip
 import pathlib
 
 import tiktoken
+import tokenizers
 import tiktoken_ext.openai_public as public
 
 data = pathlib.Path(__file__).parent / "../../../shared/data"
@@ -29,11 +31,19 @@ def digest(ids):
     return key
 
 
+def encode_t5():
+    """Ids of a text without the end that the post-processor adds; no text has special tokens."""
+    tokenizer = tokenizers.Tokenizer.from_file(str(data / "tokenizers/t5-tokenizer.json"))
+    return lambda text: tokenizer.encode(text, add_special_tokens=False).ids
+
+
+models = [("gpt2", "gpt2.tiktoken", encoding("gpt2").encode_ordinary)]
+models.append(("o200k", "o200k_base.tiktoken", encoding("o200k").encode_ordinary))
+models.append(("huggingface", "t5-tokenizer.json", encode_t5()))
 with open(pathlib.Path(__file__).parent / "tokens.inc", "w") as out:
-    out.write("/* Made by tokens.py with tiktoken. TOKENS(kind, model, text, ids, digest) */\n")
-    for kind, (file, _) in families.items():
-        encoder = encoding(kind)
+    out.write("/* Made by tokens.py with tiktoken and tokenizers. TOKENS(kind, model, text, ids, digest) */\n")
+    for kind, file, encode in models:
         for text in texts:
             raw = (data / text).read_bytes()
-            ids = encoder.encode_ordinary((gzip.decompress(raw) if text.endswith("gz") else raw).decode())
-            out.write(f'TOKENS("{kind}", "{file}.tiktoken", "{text}", {len(ids)}, {digest(ids):#x})\n')
+            ids = encode((gzip.decompress(raw) if text.endswith("gz") else raw).decode())
+            out.write(f'TOKENS("{kind}", "{file}", "{text}", {len(ids)}, {digest(ids):#x})\n')

@@ -146,6 +146,27 @@ static void trained_model(void **state) {
   text_free(&model);
 }
 
+/* Models of other types are left to the library, and the facts say so. */
+static void other_types(void **state) {
+  (void)state;
+  static const char *const types[] = {"\x12\x02\x18\x02", "\x12\x02\x18\x03", "\x12\x02\x18\x04"};
+  struct text model = {0};
+  struct tokenizer *library;
+  assert_ok(file_read(&model, "trained.model"));
+  for (int type = 0; type < 3; type++) {
+    struct tokens ids = {0};
+    assert_ok(text_add(&model, types[type])); /* model_type of the trainer: BPE, word, character */
+    assert_ok(file_write("other.model", model.bytes, model.length));
+    assert_ok(tokenizer_open(&library, "unigram:other.model"));
+    assert_string_equal(tokenizer_facts_of(library)->fallback, "it is not a unigram model");
+    assert_ok(tokenizer_encode(library, &ids, "the words", 9));
+    assert_true(ids.count > 0);
+    tokens_free(&ids);
+    tokenizer_close(library);
+  }
+  text_free(&model);
+}
+
 static void t5_model(void **state) {
   (void)state;
   char path[1024];
@@ -207,6 +228,7 @@ static void worst_cases(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(trained_model),
+      cmocka_unit_test(other_types),
       cmocka_unit_test(t5_model),
       cmocka_unit_test(worst_cases),
   };
