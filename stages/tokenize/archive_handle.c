@@ -34,6 +34,8 @@ struct archive *archive_handle_new(void) {
   struct archive *archive = archive_read_new();
   for (size_t i = 0; archive && i < sizeof supported / sizeof *supported; i++)
     supported[i](archive);
+  /* what follows the end mark of a tar is read, or refused, but not passed over */
+  if (archive) archive_read_set_option(archive, "tar", "read_concatenated_archives", "1");
   return archive;
 }
 

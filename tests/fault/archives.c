@@ -200,12 +200,26 @@ static void declared_sizes(void **state) {
   text_free(&bytes);
 }
 
+/* Behind the end mark: another tar is read, zeros are nothing, anything else is refused. */
+static void behind_the_end_mark(void **state) {
+  (void)state;
+  const struct entry one = {.name = "one.txt", .content = "one"};
+  const struct entry two = {.name = "two.txt", .content = "two"};
+  write_archive("1.tar", archive_write_set_format_gnutar, archive_write_add_filter_none, &one, 1);
+  write_archive("2.tar", archive_write_set_format_ustar, archive_write_add_filter_none, &two, 1);
+  run("cat 1.tar 2.tar >both.tar && xz -kf both.tar && head -c 20480 /dev/zero >zeros && "
+      "cat both.tar zeros >more.tar && (cat 1.tar; seq 1 300) >rubbish.tar");
+  assert_reads("both.tar", "one|two|");
+  assert_reads("both.tar.xz", "one|two|");
+  assert_reads("more.tar", "one|two|");
+  assert_refused("rubbish.tar", "byte");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(odd_names_and_links),
-      cmocka_unit_test(nested),
-      cmocka_unit_test(sparse_files),
-      cmocka_unit_test(declared_sizes),
+      cmocka_unit_test(odd_names_and_links), cmocka_unit_test(nested),
+      cmocka_unit_test(sparse_files),        cmocka_unit_test(declared_sizes),
+      cmocka_unit_test(behind_the_end_mark),
   };
   return cmocka_run_group_tests_name("archives", tests, NULL, NULL);
 }
