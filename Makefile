@@ -222,7 +222,7 @@ $(foreach t,$(TEST_SOURCES) $(TOOL_SOURCES) $(wildcard tests/bench/*.c),$(eval $
 define fuzz_rule
 $(OUT)/$(basename $1): $(OUT)/$(basename $1).o $(OUT)/tests/fuzz/driver.o $(OUT)/libtests.a $(call archives,stages)
 	$$(call say,LD)
-	$(Q)$(CC) $(COMMON) $(if $(filter fuzz,$(MODE)),-fsanitize=fuzzer) $$^ $(call libraries,stages) -lcmocka -o $$@
+	$(Q)$(if $(filter fuzz,$(MODE)),$(CXX) -fsanitize=fuzzer,$(CC)) $(COMMON) $$^ $(call libraries,stages) -lcmocka -o $$@
 endef
 $(foreach t,$(FUZZ_SOURCES),$(eval $(call fuzz_rule,$(t))))
 
