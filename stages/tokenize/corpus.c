@@ -88,18 +88,69 @@ static enum status find_duplicates(const struct corpus *corpus, int64_t bucket) 
   return STATUS_OK;
 }
 
+/* Adds the documents of one part whose key of `band` an earlier document has, in one bucket. */
+static enum status list_near(struct text *list, const struct corpus *corpus,
+                             struct duplicates *seen, const struct text *keys, struct duplicate at,
+                             int64_t bucket) {
+  const int64_t band = bucket / corpus->buckets % corpus->bands.bands;
+  const uint64_t *all = (const uint64_t *)(const void *)keys->bytes;
+  const int64_t count = (int64_t)(keys->length / sizeof *all) / corpus->bands.bands;
+  for (at.place = 0; at.place < count; at.place++) {
+    const uint64_t key = all[at.place * corpus->bands.bands + band];
+    const struct hash128 hash = {.low = key, .high = key};
+    if (duplicates_bucket(hash, corpus->buckets) != bucket % corpus->buckets) continue;
+    if (duplicates_seen(seen, hash)) TRY(text_add_bytes(list, &at, sizeof at));
+  }
+  return STATUS_OK;
+}
+
+/* Near-duplicates by one band, in one bucket: lists of their own, behind those of duplicates. */
+static enum status find_near(const struct corpus *corpus, int64_t bucket) {
+  struct duplicates seen = {0};
+  struct text list = {0}, keys = {0};
+  const int64_t documents = corpus->tally.documents / corpus->buckets;
+  enum status status = duplicates_init(&seen, documents + documents / 3 + 1);
+  for (int64_t i = 0; status == STATUS_OK && i < corpus->part_count; i++) {
+    status = near_read(&keys, corpus->folder, corpus->parts[i].unit, corpus->parts[i].piece);
+    if (status == STATUS_OK)
+      status = list_near(&list, corpus, &seen, &keys, (struct duplicate){.part = i},
+                         bucket - corpus->buckets);
+  }
+  if (status == STATUS_OK) status = duplicates_write(&list, corpus->folder, bucket);
+  duplicates_free(&seen);
+  text_free(&list);
+  text_free(&keys);
+  TRY(status);
+  return STATUS_OK;
+}
+
+/* Sorts the list and leaves each place once. */
+static void sort_list(struct text *list) {
+  struct duplicate *all = (struct duplicate *)(void *)list->bytes;
+  const size_t count = list->length / sizeof *all;
+  size_t kept = 0;
+  if (!count) return;
+  qsort(all, count, sizeof *all, duplicates_compare);
+  for (size_t i = 0; i < count; i++)
+    if (!kept || duplicates_compare(&all[kept - 1], &all[i]) != 0) all[kept++] = all[i];
+  list->length = kept * sizeof *all;
+}
+
 enum status corpus_load(const struct corpus *corpus, struct corpus_piece *piece, int64_t index,
                         bool with_tokens) {
+  const int64_t lists = corpus->buckets * (1 + corpus->bands.bands);
+  struct text *list = &piece->duplicates;
   TRY(load_part(corpus, &piece->part, index, with_tokens));
-  text_clear(&piece->duplicates);
+  text_clear(list);
   piece->next = 0;
   piece->token = 0;
-  for (int64_t bucket = 0; bucket < corpus->buckets; bucket++)
-    TRY(duplicates_read(&piece->duplicates, corpus->folder, bucket, index));
-  struct text *list = &piece->duplicates;
-  if (corpus->buckets > 1 && list->length)
-    qsort(list->bytes, list->length / sizeof(struct duplicate), sizeof(struct duplicate),
-          duplicates_compare);
+  for (int64_t bucket = 0; bucket < lists; bucket++) {
+    TRY(duplicates_read(list, corpus->folder, bucket, index));
+    if (bucket == corpus->buckets - 1)
+      piece->equal = (int64_t)(list->length / sizeof(struct duplicate));
+  }
+  if (lists > 1) sort_list(list);
+  piece->near = (int64_t)(list->length / sizeof(struct duplicate)) - piece->equal;
   return STATUS_OK;
 }
 
@@ -127,11 +178,10 @@ bool corpus_document(struct corpus_document *document, const struct corpus *corp
 static enum status count_piece(struct corpus *corpus, struct corpus_piece *piece, int64_t index) {
   struct corpus_document document;
   TRY(corpus_load(corpus, piece, index, false));
+  corpus->duplicates += piece->equal;
+  corpus->near_duplicates += piece->near;
   for (int64_t place = 0; place < part_count(&piece->part); place++) {
-    if (!corpus_document(&document, corpus, piece, place)) {
-      corpus->duplicates++;
-      continue;
-    }
+    if (!corpus_document(&document, corpus, piece, place)) continue;
     struct corpus_counts *counts = &corpus->counts[document.side];
     counts->documents++;
     counts->bytes += document.about->bytes;
@@ -165,14 +215,16 @@ static enum status count_pieces(struct corpus *corpus, const struct comm *comm) 
 }
 
 static enum status find_all_duplicates(const struct corpus *corpus, const struct comm *comm) {
-  for (int64_t bucket = comm->rank; bucket < corpus->buckets; bucket += comm->size)
-    TRY(find_duplicates(corpus, bucket));
+  const int64_t lists = corpus->buckets * (1 + corpus->bands.bands);
+  for (int64_t bucket = comm->rank; bucket < lists; bucket += comm->size)
+    TRY(bucket < corpus->buckets ? find_duplicates(corpus, bucket) : find_near(corpus, bucket));
   return STATUS_OK;
 }
 
 enum status corpus_open(struct corpus *corpus, const struct encode_unit *work, double held_out,
                         struct comm *comm) {
-  *corpus = (struct corpus){.folder = work->folder, .key = work->key, .held_out = held_out};
+  *corpus = (struct corpus){
+      .folder = work->folder, .key = work->key, .held_out = held_out, .bands = work->bands};
   TRY(find_parts(corpus, work, comm));
   TRY(comm_agree(comm, add_tallies(corpus, comm)));
   TRY(comm_allreduce(comm, &corpus->tally, TALLY_COUNT, DTYPE_I64, COMM_SUM));
@@ -180,6 +232,7 @@ enum status corpus_open(struct corpus *corpus, const struct encode_unit *work, d
   TRY(comm_agree(comm, find_all_duplicates(corpus, comm)));
   TRY(comm_agree(comm, count_pieces(corpus, comm)));
   TRY(comm_allreduce(comm, &corpus->duplicates, 1, DTYPE_I64, COMM_SUM));
+  TRY(comm_allreduce(comm, &corpus->near_duplicates, 1, DTYPE_I64, COMM_SUM));
   enum { NUMBERS = CORPUS_SIDES * 3 };
   _Static_assert(sizeof corpus->counts == NUMBERS * sizeof(int64_t), "counts are integers");
   return comm_allreduce(comm, corpus->counts, NUMBERS, DTYPE_I64, COMM_SUM);

@@ -29,7 +29,9 @@ struct corpus {
   int64_t part_count, buckets;
   struct corpus_part *parts; /* owned */
   struct tally tally;        /* of everything that was read */
-  int64_t duplicates;        /* documents left out */
+  int64_t duplicates;        /* documents left out that equal an earlier one */
+  int64_t near_duplicates;   /* documents left out that share a band with an earlier one */
+  struct near_bands bands;
   struct corpus_counts counts[CORPUS_SIDES];
 };
 
@@ -38,6 +40,7 @@ struct corpus_piece {
   struct part part;
   struct text duplicates; /* array of struct duplicate, sorted */
   size_t next;            /* of them */
+  int64_t equal, near;    /* how many of them are duplicates, and near-duplicates only */
   int64_t token;          /* where the next document's tokens begin */
 };
 

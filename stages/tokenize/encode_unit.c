@@ -62,12 +62,33 @@ static enum status encode(struct state *state, const char *bytes, size_t count, 
   tally->tokens += (int64_t)(ids->count - before);
   tally->invalid_bytes += invalid;
   tally->invalid_documents += invalid > 0;
+  if (state->work->bands.bands) near_add(&state->room->signature, bytes, count);
   if (!check) return STATUS_OK;
   return check_round_trip(state, ids->ids + before, ids->count - before, bytes, count);
 }
 
 static bool is_checked(struct hash128 hash) {
   return hash.low % ROUND_TRIP_SHARE == 0;
+}
+
+/* Keeps the keys of a document and begins the next one's. */
+static enum status add_keys(struct encode_unit_room *room, struct near_bands bands) {
+  for (int64_t band = 0; band < bands.bands; band++) {
+    const uint64_t key = near_key(&room->signature, bands, band);
+    TRY(text_add_bytes(&room->keys, &key, sizeof key));
+  }
+  near_begin(&room->signature);
+  return STATUS_OK;
+}
+
+/* The keys are there before the part, which says that all is. */
+static enum status write_part(struct state *state) {
+  struct encode_unit_room *room = state->room;
+  const struct encode_unit *work = state->work;
+  if (work->bands.bands)
+    TRY(near_write(&room->keys, work->folder, room->part.unit, room->part.piece));
+  text_clear(&room->keys);
+  return part_write(&room->part, work->folder);
 }
 
 /* Ends a document; a part that has become large is written. */
@@ -78,8 +99,9 @@ static enum status end_document(struct state *state, struct part_document docume
   part->tally.documents++;
   TRY(part_add(part, document, ids->ids));
   ids->count = 0;
+  TRY(add_keys(state->room, state->work->bands));
   if (part_tokens(part) < PART_TOKENS) return STATUS_OK;
-  TRY(part_write(part, state->work->folder));
+  TRY(write_part(state));
   part_clear(part);
   part->piece++;
   return STATUS_OK;
@@ -126,6 +148,8 @@ struct hash128 encode_unit_key(const struct inputs *inputs, const struct options
   uint64_t files = hash_bytes_seeded(options->entries, strlen(options->entries), boundary);
   if (options->packing == PACKING_PAIRS)
     files = hash_bytes_seeded(options->target_key, strlen(options->target_key), ~files);
+  if (options->near_duplicates > 0)
+    files = hash_bytes_seeded(&options->near_duplicates, sizeof options->near_duplicates, files);
   files = hash_files(inputs->files, inputs->file_count, files);
   if (inputs->targets) files = hash_files(inputs->targets, inputs->file_count, files);
   if (inputs->keeps_damaged) files = hash_bytes_seeded("damaged", 7, files);
@@ -150,6 +174,8 @@ static void begin(struct encode_unit_room *room, const struct encode_unit *work,
   room->part.piece = 0;
   room->part.width = (int64_t)dtype_bytes(store_writer_token_type(vocabulary));
   room->ids.count = 0;
+  near_begin(&room->signature);
+  text_clear(&room->keys);
 }
 
 enum status encode_unit_run(const struct encode_unit *work, int64_t unit,
@@ -170,7 +196,7 @@ enum status encode_unit_run(const struct encode_unit *work, int64_t unit,
   room->part.tally.link_entries = (int64_t)splitter.links;
   room->part.last = 1;
   if (status == STATUS_OK) status = quarantine_end(&state.quarantine);
-  if (status == STATUS_OK) status = part_write(&room->part, work->folder);
+  if (status == STATUS_OK) status = write_part(&state);
   quarantine_free(&state.quarantine);
   splitter_free(&splitter);
   TRY(status);
@@ -181,4 +207,5 @@ void encode_unit_room_free(struct encode_unit_room *room) {
   part_free(&room->part);
   tokens_free(&room->ids);
   text_free(&room->decoded);
+  text_free(&room->keys);
 }

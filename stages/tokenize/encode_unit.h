@@ -3,6 +3,7 @@
 #define STAGES_TOKENIZE_ENCODE_UNIT_H
 
 #include "stages/tokenize/inputs.h"
+#include "stages/tokenize/near.h"
 #include "stages/tokenize/parts.h"
 
 struct encode_unit {
@@ -11,13 +12,16 @@ struct encode_unit {
   struct tokenizer *tokenizer;   /* borrowed */
   const char *folder;            /* of the node, with its folder parts; borrowed */
   struct hash128 key;            /* of the parts */
+  struct near_bands bands;       /* of near-duplicates */
 };
 
 /* Memory that encoding uses again for one unit after another. Zero-initialise. */
 struct encode_unit_room {
   struct part part;
-  struct tokens ids;   /* of one document */
-  struct text decoded; /* of one text */
+  struct tokens ids;               /* of one document */
+  struct text decoded;             /* of one text */
+  struct near_signature signature; /* of one document */
+  struct text keys;                /* of the part's documents, near.h */
 };
 
 void encode_unit_room_free(struct encode_unit_room *room);

@@ -103,6 +103,7 @@ static json_t *describe_input(const struct corpus *corpus) {
 #include "stages/tokenize/tally.def"
 #undef TALLY
   json_object_set_new(input, "duplicates", json_integer(corpus->duplicates));
+  json_object_set_new(input, "near_duplicates", json_integer(corpus->near_duplicates));
   return input;
 }
 

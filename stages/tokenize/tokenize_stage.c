@@ -64,6 +64,13 @@ static enum status check_documents(const struct corpus *corpus, const struct sta
   return STATUS_OK;
 }
 
+static void report_near(struct log *log, const struct corpus *corpus) {
+  if (!corpus->bands.bands) return;
+  log_line(log, "%lld near-duplicates left out (MinHash, %lld bands of %lld)",
+           (long long)corpus->near_duplicates, (long long)corpus->bands.bands,
+           (long long)corpus->bands.rows);
+}
+
 static void report_pairs(struct log *log, const struct shards *shards) {
   const struct shards_side *train = &shards->sides[CORPUS_TRAIN];
   const struct shards_side *held_out = &shards->sides[CORPUS_HELD_OUT];
@@ -85,6 +92,7 @@ static void report(struct log *log, const struct statistics *statistics,
            shards->length, (long long)statistics->sides[CORPUS_TRAIN].rows,
            (long long)statistics->sides[CORPUS_HELD_OUT].rows, shards->facts->kind,
            shards->facts->vocabulary_size, shards->tokenizer);
+  report_near(log, corpus);
   report_pairs(log, shards);
   log_line(log, "held-out text: unigram loss %.4f nats, entropy of a row %.4f nats",
            statistics->unigram_loss, statistics->sides[CORPUS_HELD_OUT].row_entropy);
@@ -126,6 +134,8 @@ static enum status add_facts(struct scalars *facts, const struct statistics *sta
   TRY(scalars_set_integer(facts, "held_out_rows", held_out->rows));
   TRY(scalars_set_integer(facts, "held_out_tokens", held_out->tokens));
   TRY(add_rows_of_inputs(facts, shards));
+  TRY(scalars_set_integer(facts, "duplicates", shards->corpus->duplicates));
+  TRY(scalars_set_integer(facts, "near_duplicates", shards->corpus->near_duplicates));
   TRY(scalars_set_real(facts, "unigram_loss_nats", statistics->unigram_loss));
   return scalars_set_real(facts, "held_out_row_entropy_nats", held_out->row_entropy);
 }
@@ -202,7 +212,8 @@ static enum status run(const struct inputs *inputs, struct stage *stage) {
                                    .options = stage->options,
                                    .tokenizer = tokenizer,
                                    .folder = stage->folder,
-                                   .key = encode_unit_key(inputs, stage->options, tokenizer)};
+                                   .key = encode_unit_key(inputs, stage->options, tokenizer),
+                                   .bands = near_bands_for(stage->options->near_duplicates)};
   const enum status status = encode_and_pack(&work, stage);
   tokenizer_close(tokenizer);
   TRY(status);

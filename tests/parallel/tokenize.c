@@ -136,6 +136,37 @@ static void rows_keep_to_their_input(struct parallel_test *test) {
   compare_rows(test, "inputs-together", "input", first);
 }
 
+/* Each document of near.txt is one of text/8.txt with a word more: all of them are left out. */
+static enum status write_near(void) {
+  struct text text = {0}, near = {0};
+  enum status status = file_read(&text, "text/8.txt");
+  for (char *at = text.bytes, *stop; status == STATUS_OK && (stop = strstr(at, "\n\n"));
+       at = stop + 2)
+    status = text_format(&near, "%.*s more\n\n", (int)(stop - at), at);
+  if (status == STATUS_OK) status = file_write("near.txt", near.bytes, near.length);
+  text_free(&text);
+  text_free(&near);
+  return status;
+}
+
+static void near_duplicates_are_left_out(struct parallel_test *test) {
+  struct options options = base_options();
+  struct manifest manifest = {0};
+  int64_t equal = 0, near = 0;
+  if (test->world->rank == 0) parallel_ok(test, write_near());
+  parallel_ok(test, comm_barrier(test->world));
+  options.tokenizer = TOKENIZER_BYTE;
+  options.near_duplicates = 0.5;
+  options.input = (struct option_texts){.count = 2, .values = {"text/8.txt", "near.txt"}};
+  tokenize_case_compare(test, &options, "near");
+  parallel_ok(test, manifest_read(&manifest, "near-together"));
+  parallel_ok(test, scalars_get_integer(&manifest.facts, "duplicates", &equal));
+  parallel_ok(test, scalars_get_integer(&manifest.facts, "near_duplicates", &near));
+  parallel_expect(test, equal == 2 * 64); /* every tenth of 641 repeats, in both files */
+  parallel_expect(test, near > 500 && near <= 641 - 64);
+  manifest_free(&manifest);
+}
+
 /* A stopped stage goes on from its parts, with the same bytes in the end. */
 static void stops_and_resumes(struct parallel_test *test) {
   struct options options = base_options();
@@ -173,6 +204,7 @@ int main(void) {
       {"paragraph rows of bytes do not depend on ranks (R-DLM-9)", paragraphs_of_bytes},
       {"rows hold the text", rows_hold_the_text},
       {"rows keep to their entry of input", rows_keep_to_their_input},
+      {"near-duplicates are left out, for any number of ranks", near_duplicates_are_left_out},
       {"a stopped stage resumes to the same bytes (R-DAT-1)", stops_and_resumes},
       {"missing and empty inputs are refused by name", bad_inputs},
   };
