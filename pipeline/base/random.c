@@ -74,11 +74,19 @@ static void four_normals(float out[4], struct random_stream stream, uint64_t blo
   }
 }
 
-void random_fill_normal(float *values, int64_t count, struct random_stream stream, uint64_t first) {
+static void fill_normal(float *values, int64_t count, struct random_stream stream, uint64_t first) {
   for (int64_t i = 0; i < count;) {
     float four[4];
     const uint64_t position = first + (uint64_t)i;
     four_normals(four, stream, position / 4);
     for (uint64_t lane = position % 4; lane < 4 && i < count; lane++) values[i++] = four[lane];
   }
+}
+
+enum { CHUNK = 4096 }; /* more are shared out to threads */
+
+void random_fill_normal(float *values, int64_t count, struct random_stream stream, uint64_t first) {
+#pragma omp parallel for schedule(static) if (count > CHUNK)
+  for (int64_t i = 0; i < count; i += CHUNK)
+    fill_normal(values + i, count - i < CHUNK ? count - i : CHUNK, stream, first + (uint64_t)i);
 }

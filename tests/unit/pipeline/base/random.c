@@ -24,10 +24,12 @@ static void draws_depend_on_arguments_only(void **state) {
 static void filling_in_pieces_gives_the_same_values(void **state) {
   (void)state;
   const struct random_stream stream = random_open(1, "noise", 0, 0);
-  float whole[64], pieces[64];
-  random_fill_normal(whole, 64, stream, 3);
-  for (int at = 0, size = 1; at < 64; at += size, size = size % 7 + 1)
-    random_fill_normal(pieces + at, at + size > 64 ? 64 - at : size, stream, 3 + (uint64_t)at);
+  enum { COUNT = 10003 }; /* more than one thread fills at a time */
+  static float whole[COUNT], pieces[COUNT];
+  random_fill_normal(whole, COUNT, stream, 3);
+  for (int at = 0, size = 1; at < COUNT; at += size, size = size % 7 + 1)
+    random_fill_normal(pieces + at, at + size > COUNT ? COUNT - at : size, stream,
+                       3 + (uint64_t)at);
   assert_memory_equal(whole, pieces, sizeof whole);
 }
 
