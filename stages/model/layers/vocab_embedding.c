@@ -1,6 +1,7 @@
 #include "stages/model/layers/vocab_embedding.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include "stages/model/tape/array.h"
 
@@ -32,12 +33,38 @@ static enum status gather(struct tape *tape, const struct vocab_embedding_record
   return vocab_gather(kept->vocab, all->rows, y->gradient, all->counts, row_bytes);
 }
 
-enum { TILE_ROWS = 64 };
+enum { TILE_ROWS = 8 };
 
-static bool is_in(const int32_t *ids, int64_t count, int64_t first, int64_t rows) {
-  bool found = false;
-  for (int64_t i = 0; i < count; i++) found |= ids[i] >= first && ids[i] < first + rows;
-  return found;
+/* The tokens of each tile of rows, in order: first[tile], then next[token]; -1 at the end. */
+struct lists {
+  int32_t *first, *next;
+};
+
+static struct lists take_lists(struct tape *tape, const struct param *table, int64_t tokens) {
+  const size_t tiles = (size_t)(table->row_count / TILE_ROWS + 1);
+  return (struct lists){.first = tape_save(tape, tiles * sizeof(int32_t)),
+                        .next = tape_save(tape, (size_t)tokens * sizeof(int32_t))};
+}
+
+static void fill_lists(const struct lists *lists, const struct param *table, const int32_t *ids,
+                       int64_t count) {
+  memset(lists->first, -1, (size_t)(table->row_count / TILE_ROWS + 1) * sizeof(int32_t));
+  for (int64_t i = count - 1; i >= 0; i--) {
+    const int64_t row = ids[i] - table->row_begin;
+    if (row < 0 || row >= table->row_count) continue;
+    lists->next[i] = lists->first[row / TILE_ROWS];
+    lists->first[row / TILE_ROWS] = (int32_t)i;
+  }
+}
+
+/* tile = the sum of the gradients of its tokens. */
+static void sum_tile(struct tape *tape, const struct param *table, void *tile, int64_t row,
+                     int64_t rows, const struct lists *lists, const int32_t *ids,
+                     const void *gradients) {
+  array_clear_sums(tape, tile, rows * table->cols);
+  for (int32_t i = lists->first[row / TILE_ROWS]; i >= 0; i = lists->next[i])
+    tape->kernels->embedding_backward(tile, array_at(tape, gradients, i * table->cols), ids + i, 1,
+                                      table->cols, table->row_begin + row, rows);
 }
 
 /* As add_rows, in finished tiles; most hold zeros only. */
@@ -45,20 +72,21 @@ static void give_rows(struct tape *tape, const struct vocab_embedding_record *ke
                       const struct gathered *all) {
   struct param *table = kept->table;
   void *tile = array_sums(tape, TILE_ROWS * table->cols);
+  const struct lists lists = take_lists(tape, table, all->total);
   if (arena_is_measuring(tape->arena)) return;
   int64_t first = 0;
-  for (int r = 0; r < vocab_members(kept->vocab); first += all->counts[r], r++)
+  for (int r = 0; r < vocab_members(kept->vocab); first += all->counts[r], r++) {
+    const int32_t *ids = all->ids + first;
+    fill_lists(&lists, table, ids, all->counts[r]);
     for (int64_t row = 0, rows; row < table->row_count; row += rows) {
       rows = table->row_count - row < TILE_ROWS ? table->row_count - row : TILE_ROWS;
-      const int32_t *ids = all->ids + first;
-      const bool found = is_in(ids, all->counts[r], table->row_begin + row, rows);
-      if (found) array_clear_sums(tape, tile, rows * table->cols);
-      if (found)
-        tape->kernels->embedding_backward(tile, array_at(tape, all->rows, first * table->cols), ids,
-                                          all->counts[r], table->cols, table->row_begin + row,
-                                          rows);
-      table->sink->give(table->sink->context, table, r, row, rows, found ? tile : NULL);
+      const bool empty = lists.first[row / TILE_ROWS] < 0;
+      if (!empty)
+        sum_tile(tape, table, tile, row, rows, &lists, ids,
+                 array_at(tape, all->rows, first * table->cols));
+      table->sink->give(table->sink->context, table, r, row, rows, empty ? NULL : tile);
     }
+  }
 }
 
 /* Each member adds to its own rows of the table, the tokens of one member after the other. */
