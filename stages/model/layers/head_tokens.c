@@ -5,6 +5,8 @@
 
 #include "stages/model/tape/array.h"
 
+enum { BLOCK_CHUNKS = 4 };
+
 static bool is_measuring(const struct tape *tape) {
   return arena_is_measuring(tape->arena);
 }
@@ -29,15 +31,21 @@ static enum status count_all(struct head_tokens *tokens) {
   return STATUS_OK;
 }
 
+static struct head_tiling usual_tiling(int64_t room) {
+  const int64_t chunks = (room + HEAD_CHUNK_TOKENS - 1) / HEAD_CHUNK_TOKENS;
+  const int64_t most = chunks < BLOCK_CHUNKS ? chunks : BLOCK_CHUNKS;
+  return (struct head_tiling){HEAD_CHUNK_TOKENS * (most > 1 ? most : 1), HEAD_CHUNK_ROWS};
+}
+
 void head_tokens_open(struct tape *tape, struct head_tokens *tokens, struct vocab *vocab,
                       const struct head_tiling *tiling, int64_t n, const float *weight,
                       const int32_t *targets) {
-  const struct head_tiling usual = {HEAD_CHUNK_TOKENS, HEAD_CHUNK_ROWS};
-  *tokens = (struct head_tokens){.vocab = vocab, .tiling = tiling ? *tiling : usual, .n = n};
+  *tokens = (struct head_tokens){.vocab = vocab, .n = n};
   const size_t members = (size_t)vocab_members(vocab);
   tokens->counts = arena_take_zeroed(tape->records, members * sizeof(*tokens->counts));
   find_own(tape, tokens, weight, targets);
   if (tape->status == STATUS_OK) tape->status = count_all(tokens);
+  tokens->tiling = tiling ? *tiling : usual_tiling(tokens->room);
 }
 
 static void gather_in_place(struct tape *tape, const struct head_tokens *tokens, void *all,

@@ -35,8 +35,10 @@ struct head_tokens {
 };
 
 /* Finds the tokens that take part: those with a weight other than 0, where weights are given, and,
- * unless NULL, a target >= 0. On a measuring tape every token does. Without a tiling (NULL) blocks
- * and tiles have the size of a chunk. Failures are left in tape->status. Collective over the group.
+ * unless NULL, a target >= 0. On a measuring tape every token does. Without a tiling (NULL) a
+ * tile has the rows of a chunk, and a block up to four chunks of tokens, as many as there are:
+ * products copy the rows of the table where they widen them. Failures are left in tape->status.
+ * Collective over the group.
  */
 void head_tokens_open(struct tape *tape, struct head_tokens *tokens, struct vocab *vocab,
                       const struct head_tiling *tiling, int64_t n, const float *weight,
