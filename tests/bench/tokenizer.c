@@ -1,7 +1,7 @@
 /* Speed of the tokenizers on one thread: English documents with a cold cache of words, and inputs
  * made to be slow. Rows of the SentencePiece kinds stand beside libsentencepiece on the same text,
  * the worst cases beside the normal rate of their own tokenizer. Needs the models of
- * ../shared/data. */
+ * ../shared/data. With the name of a tokenizer: its row alone, for races with others. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,10 +76,21 @@ static void fill(struct bench *bench, const char *unit) {
 }
 
 /* A tokenizer and its rate on prose. */
-struct normal {
+static struct normal {
   const char *kind, *model;
   double rate;
-};
+} normals[] = {{.kind = "t5", .model = "t5-spiece.model"},
+               {.kind = "gpt2", .model = "gpt2.tiktoken"},
+               {.kind = "o200k", .model = "o200k_base.tiktoken"}};
+
+enum { NORMALS = sizeof normals / sizeof *normals };
+
+static void row(const struct normal *normal, double library) {
+  char name[64];
+  snprintf(name, sizeof name, "tok_%s", normal->kind);
+  bench_row(name, normal->rate, "MB/s", library ? normal->rate / library : 1,
+            library ? "tok_sentencepiece" : "");
+}
 
 static void worst_cases(struct bench *bench, const struct normal *normal) {
   static const char *const units[] = {"abcdefghij", " ", "a"};
@@ -94,25 +105,37 @@ static void worst_cases(struct bench *bench, const struct normal *normal) {
   }
 }
 
-int main(void) {
+/* The whole table. */
+static void all(struct bench *bench) {
+  const double library = rate(bench, "sentencepiece", "t5-spiece.model", LIBRARY_BYTES);
+  bench_row("tok_sentencepiece", library, "MB/s", 1, "");
+  for (int i = 0; i < NORMALS; i++) {
+    normals[i].rate = rate(bench, normals[i].kind, normals[i].model, TEXT_BYTES);
+    row(&normals[i], library);
+  }
+  for (int i = 0; i < NORMALS; i++) worst_cases(bench, &normals[i]);
+}
+
+/* The row of one tokenizer, for races with others. */
+static void one(struct bench *bench, const char *kind) {
+  for (int i = 0; i < NORMALS; i++)
+    if (strcmp(kind, normals[i].kind) == 0) {
+      normals[i].rate = rate(bench, kind, normals[i].model, TEXT_BYTES);
+      row(&normals[i], 0);
+    }
+}
+
+int main(int argc, char **argv) {
   static struct bench bench;
   const char *root = getenv("ROOT");
   snprintf(bench.data, sizeof bench.data, "%s/../shared/data", root ? root : ".");
   bench_head();
   if (!file_exists(bench.data)) return EXIT_SUCCESS;
   if (make_documents(&bench) != STATUS_OK) return EXIT_FAILURE;
-  const double library = rate(&bench, "sentencepiece", "t5-spiece.model", LIBRARY_BYTES);
-  const double t5 = rate(&bench, "t5", "t5-spiece.model", TEXT_BYTES);
-  const double gpt2 = rate(&bench, "gpt2", "gpt2.tiktoken", TEXT_BYTES);
-  const double o200k = rate(&bench, "o200k", "o200k_base.tiktoken", TEXT_BYTES);
-  bench_row("tok_sentencepiece", library, "MB/s", 1, "");
-  bench_row("tok_t5", t5, "MB/s", t5 / library, "tok_sentencepiece");
-  bench_row("tok_gpt2", gpt2, "MB/s", gpt2 / library, "tok_sentencepiece");
-  bench_row("tok_o200k", o200k, "MB/s", o200k / library, "tok_sentencepiece");
-  const struct normal normals[] = {{"t5", "t5-spiece.model", t5},
-                                   {"gpt2", "gpt2.tiktoken", gpt2},
-                                   {"o200k", "o200k_base.tiktoken", o200k}};
-  for (int i = 0; i < 3; i++) worst_cases(&bench, &normals[i]);
+  if (argc > 1)
+    one(&bench, argv[1]);
+  else
+    all(&bench);
   text_free(&bench.text);
   return EXIT_SUCCESS;
 }
