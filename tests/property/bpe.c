@@ -272,6 +272,47 @@ static void merging(void **state) {
   text_free(&text);
 }
 
+static double seconds(struct bpe *bpe, struct tokens *ids, const struct text *text) {
+  const clock_t begin = clock();
+  ids->count = 0;
+  assert_ok(bpe_encode(bpe, ids, text->bytes, text->length));
+  return (double)(clock() - begin) / CLOCKS_PER_SEC;
+}
+
+/* The best of three runs on a word of `unit`, again and again. */
+static double best_seconds(struct bpe *bpe, const char *unit, size_t bytes) {
+  struct tokens ids = {0};
+  struct text text = {0};
+  double best = 1e9;
+  while (text.length < bytes) assert_ok(text_add(&text, unit));
+  for (int i = 0; i < 3; i++) {
+    const double one = seconds(bpe, &ids, &text);
+    best = one < best ? one : best;
+  }
+  tokens_free(&ids);
+  text_free(&text);
+  return best;
+}
+
+/* Eight times the text takes about eight times as long, not 64. */
+static void worst_cases(void **state) {
+  (void)state;
+  static struct vocabulary vocabulary;
+  static const char *const units[] = {"a", "ab", "abc", "aab", " ", "\xff"};
+  struct text text = {0};
+  struct bpe bpe;
+  add_random_words(&text, 2, 6000, 3);
+  train(&vocabulary, &text);
+  assert_ok(bpe_open(&bpe, vocabulary.tokens, vocabulary.count));
+  for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+    const double small = best_seconds(&bpe, units[i], 100000);
+    const double large = best_seconds(&bpe, units[i], 800000);
+    if (large > 25 * small + 0.02) fail_msg("'%s': %g s, then %g s", units[i], small, large);
+  }
+  bpe_close(&bpe);
+  text_free(&text);
+}
+
 static void bad_vocabularies(void **state) {
   (void)state;
   struct bpe bpe;
@@ -286,6 +327,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(pretokens),
       cmocka_unit_test(merging),
+      cmocka_unit_test(worst_cases),
       cmocka_unit_test(bad_vocabularies),
   };
   return cmocka_run_group_tests_name("bpe", tests, NULL, NULL);
