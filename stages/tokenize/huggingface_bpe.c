@@ -48,11 +48,12 @@ static bool is_byte_level(const struct reading *reading, struct text *bytes, con
   return true;
 }
 
-static bool is_added(const struct reading *reading, int32_t id) {
+/* The added token with this id, or NULL. */
+static const struct added_token *find_added(const struct reading *reading, int32_t id) {
   const struct added_tokens *added = reading->added;
   for (size_t i = 0; i < added->count && added->tokens[i].id <= id; i++)
-    if (added->tokens[i].id == id) return true;
-  return false;
+    if (added->tokens[i].id == id) return &added->tokens[i];
+  return NULL;
 }
 
 /* The largest id of the file, and that each is possible and given once. */
@@ -96,6 +97,10 @@ static enum status check_ids(struct reading *reading) {
     CHECK(!seen[id], STATUS_DAMAGED, "%s: the id %d of '%s' is there twice",
           reading->vocabulary.path, id, text);
     seen[id] = true;
+    const struct added_token *added = find_added(reading, id);
+    CHECK(!added || strcmp(added->text, text) == 0, STATUS_DAMAGED,
+          "%s: '%s' has the id %d of the added token '%s'", reading->vocabulary.path, text, id,
+          added->text);
   }
   memset(seen, 0, (size_t)reading->found.vocabulary_size * sizeof *seen);
   return STATUS_OK;
@@ -252,7 +257,7 @@ static enum status add_specials(struct reading *reading) {
     found->specials[found->special_count++] = reading->added->tokens[i].id;
   json_object_foreach(reading->vocabulary.value, text, value) {
     const int32_t id = (int32_t)json_integer_value(value);
-    if (reading->rank_of[id] >= 0 || is_added(reading, id)) continue;
+    if (reading->rank_of[id] >= 0 || find_added(reading, id)) continue;
     CHECK(!json_is_true(ignore.value), STATUS_MISMATCH,
           "%s: with ignore_merges, '%s', which no merge makes, is not covered",
           reading->vocabulary.path, text);
