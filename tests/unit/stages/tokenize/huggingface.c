@@ -172,7 +172,7 @@ static const struct change changes[] = {
     {false, "\"hell\": 259", "\"hell\": \"a\"", STATUS_DAMAGED, "model.vocab.hell"},
     {false, "\"hell\": 259", "\"hell\": -59", STATUS_DAMAGED, "model.vocab.hell"},
     {false, "\"id\": 256", "\"id\": 9e9", STATUS_DAMAGED, "added_tokens[0].id"},
-    {false, "\"id\": 256", "\"id\": 65", STATUS_DAMAGED, "has the id 65 of the added token"},
+    {false, "\"id\": 256", "\"id\":  65", STATUS_DAMAGED, "has the id 65 of the added token"},
     {false, "\"z\": 122, ", "          ", STATUS_DAMAGED, "122"},
     {false, "<|endoftext|>", "<|somewhere|>", STATUS_MISMATCH, "ends a document"},
     {true, "\"Precompiled\"", "\"Predecessor\"", STATUS_MISMATCH, "normalizer.normalizers[0]"},
