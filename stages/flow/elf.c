@@ -7,6 +7,7 @@
  */
 #include "stages/flow/elf_state.h"
 #include "stages/flow/penalties.h"
+#include "stages/model/networks/elf_file.h"
 
 static const char *const parts[] = {"mse", "ce", PENALTIES_NAMES, NULL};
 
@@ -32,6 +33,14 @@ static enum status init(struct flow *flow, struct arena *arena) {
   return STATUS_OK;
 }
 
+static enum status read_file(struct flow *flow, const char *path) {
+  return elf_file_read(flow->params, flow->kernels->element, path);
+}
+
+static enum status write_file(const struct flow *flow, const char *path) {
+  return elf_file_write(flow->params, flow->kernels->element, path);
+}
+
 static void weights(const struct flow *flow, const struct flow_batch *batch, double *weight) {
   weight[ELF_MSE] = weight[ELF_CE] = 0;
   for (int64_t row = 0; row < batch->count; row++) {
@@ -53,6 +62,8 @@ const struct flow_kind flow_elf = {.name = "elf",
                                    .needs_embeddings = true,
                                    .has_nfe = true,
                                    .init = init,
+                                   .read_file = read_file,
+                                   .write_file = write_file,
                                    .weights = weights,
                                    .loss = elf_loss,
                                    .objective = objective,

@@ -65,6 +65,11 @@ struct flow_kind {
   /* Declares the network's parameters and keeps what it needs in `state` (from `arena`, real). */
   enum status (*init)(struct flow *flow, struct arena *arena);
 
+  /* Sets the bound parameters from a file of the formulation's own names (elf_file.h), and writes
+   * such a file; NULL where there is none. Local. */
+  enum status (*read_file)(struct flow *flow, const char *path);
+  enum status (*write_file)(const struct flow *flow, const char *path);
+
   /* Sets weight[] to this batch's share of each part's normaliser (counts of tokens that a part
    * covers), without running the network. Local; cheap; the same draws as in loss (R-DLM-2). */
   void (*weights)(const struct flow *flow, const struct flow_batch *batch, double *weight);

@@ -77,6 +77,7 @@ static enum status after_step(struct train *train, const struct train_result *re
 static enum status run_steps(struct train *train) {
   int failures = 0;
   progress_start(&train->progress, train->counts.step, train->options->steps);
+  if (train->options->steps == 0) TRY(save(train, &failures)); /* the first weights are published */
   while (train->counts.step < train->options->steps) {
     struct train_result result;
     timer_start(&train->timer);

@@ -216,7 +216,9 @@ static enum status open_local(struct train *train) {
 static enum status first_weights(struct train *train) {
   const enum dtype element = train->kernels.element;
   params_initialise(&train->params, element, train->flow.seed);
-  if (!train->base_folder[0]) return STATUS_OK;
+  const char *file = train->shape->options.first_weights;
+  if (!train->base_folder[0])
+    return *file ? train->flow.kind->read_file(&train->flow, file) : STATUS_OK;
   struct model_weights weights;
   TRY(model_weights_open(&weights, train->base_folder));
   enum status status = model_weights_read(&weights, &train->params, element, false);

@@ -1,9 +1,14 @@
 #include "stages/train/train_stage.h"
 
+#include <stdio.h>
+
 #include "monitoring/log.h"
+#include "pipeline/artefact/manifest.h"
 #include "stages/train/train.h"
 #include "stages/train/train_published.h"
 #include "stages/train/train_report.h"
+
+#define EXPORT_NAME "model.safetensors"
 
 static enum status train_all(struct train *train) {
   char hash[TRAIN_HASH_BYTES];
@@ -14,15 +19,46 @@ static enum status train_all(struct train *train) {
   return train_published_write(train, hash);
 }
 
-static enum status train_run(struct stage *stage) {
-  bool found;
-  TRY(train_published_find(&found, stage));
-  if (found) return STATUS_OK;
+static enum status write_file(struct stage *stage, struct comm *alone) {
+  char path[STAGE_PATH_BYTES];
+  struct model model;
+  CHECK(snprintf(path, sizeof path, "%s/" EXPORT_NAME, stage->folder) < STAGE_PATH_BYTES,
+        STATUS_MISMATCH, "path too long: '%s'", stage->folder);
+  TRY(model_open(&model, &(struct model_request){.recipe = stage->recipe,
+                                                 .node = stage->node,
+                                                 .folder = stage->folder,
+                                                 .group = alone,
+                                                 .kernels = stage->options->kernels,
+                                                 .precision = PRECISION_FP32}));
+  const enum status status = model.flow.kind->write_file(&model.flow, path);
+  model_close(&model);
+  TRY(status);
+  return manifest_add_file(stage->manifest, stage->folder, EXPORT_NAME);
+}
+
+/* The published weights once more, under the names of the formulation's authors. */
+static enum status export_weights(struct stage *stage) {
+  struct comm alone;
+  if (!stage->options->export_weights) return STATUS_OK;
+  TRY(comm_split(&alone, stage->comm, stage->comm->rank));
+  const enum status status = stage->comm->rank == 0 ? write_file(stage, &alone) : STATUS_OK;
+  comm_free(&alone);
+  return comm_agree(stage->comm, status);
+}
+
+static enum status train_new(struct stage *stage) {
   struct train train;
   enum status status = train_open(&train, stage);
   if (status == STATUS_OK) status = train_all(&train);
   train_close(&train);
   return status;
+}
+
+static enum status train_run(struct stage *stage) {
+  bool found;
+  TRY(train_published_find(&found, stage));
+  if (!found) TRY(train_new(stage));
+  return export_weights(stage);
 }
 
 enum status autoencode_stage(struct stage *stage) {
