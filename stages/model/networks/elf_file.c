@@ -53,7 +53,7 @@ static enum status check_known(const struct safetensors *file, const struct para
   for (int64_t i = 0; i < file->count; i++)
     CHECK(params_find(params, file->tensors[i].name), STATUS_MISMATCH,
           "'%s': tensor '%s' is not of an ELF with these options; is depth right, and is the file "
-          "converted as stages/README.md says?",
+          "converted as pipeline/docs/formats.md says?",
           file->source.path, file->tensors[i].name);
   return STATUS_OK;
 }

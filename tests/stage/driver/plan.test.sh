@@ -61,4 +61,16 @@ on_one_machine cfm-400m 1024
 short=$(activations)
 on_one_machine cfm-400m 2048
 check "activations grow with the rows" awk -v a="$short" -v b="$(activations)" 'BEGIN {exit !(b > 1.9 * a && b < 2.1 * a)}'
+elf_size() { # elf_size RECIPE
+  "$millrace" plan "$ROOT/jobs/recipes/$1.yaml" --node elf >output 2>&1
+  sed -nE 's/^  parameters ([0-9.]+) M:.*/\1/p' output
+}
+for pair in b-owt:104.6 m-owt:342.5 l-owt:652.1 b-wmt14-de-en:104.6 b-xsum:104.6; do
+  [ "$(elf_size "elf-${pair%:*}" | head -1)" = "${pair#*:}" ] && ok "elf-${pair%:*} has ${pair#*:}M parameters" ||
+    not_ok "elf-${pair%:*} has ${pair#*:}M parameters" output
+done
+for recipe in uncond deen summary; do
+  "$millrace" plan "$ROOT/jobs/recipes/elf-tiny-$recipe.yaml" --memory 4GiB >output 2>&1 &&
+    ok "elf-tiny-$recipe fits two cores" || not_ok "elf-tiny-$recipe fits two cores" output
+done
 finish

@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# The script behind `make results-elf` at a toy size: it runs the recipes, goes on where it was, and
+# writes what they measured.
+. "$ROOT/tests/common/tap.sh"
+awk 'BEGIN {srand(3); split("ba ce di fo gu la me ni po ru sa te vi wo xu ko", part, " ")
+  for (i = 0; i < 600; i++) {word[i] = ""; for (j = 0; j < 2 + i % 3; j++) word[i] = word[i] part[int(rand() * 16) + 1]}
+  for (i = 0; i < 300; i++) {printf "Package: p%d\nDescription-en:", i; for (j = 0; j < 5; j++) printf " %s", word[int(rand() * 600)]
+    print ""; for (j = 0; j < 3; j++) {printf " "; for (k = 0; k < 9; k++) printf "%s ", word[int(rand() * 600)]; print "."} print ""}}' >packages.txt
+export CORPUS=packages.txt PAGE=page.md RUNS=runs SEEDS=4
+SETTINGS="--set ranks=1 --set threads=1 --set steps=3 --set warmup_steps=0 --set samples=4 --set nfe=[2,3] --set width=32 --set depth=1 --set heads=2"
+SETTINGS="$SETTINGS --set vocabulary_size=300 --set held_out=0.1 --set embed_rows=100 --set validate_every=2 --set batch=8 --set micro_shards=2"
+export SETTINGS
+results() { "$ROOT/tests/results/elf" >output 2>&1; }
+check "the small recipes run" results || sed 's/^/# /' output
+row() { grep -qE "^\| $1 \|( [0-9.]+ \+- [0-9.]+ \|){4}$" page.md; }
+for name in "x-prediction, ODE" "x-prediction, SDE" "v-prediction, ODE" "first [0-9]+ words of the source" "elf, source guidance 2"; do
+  check "the page shows: $name" row "$name"
+done
+check "what was not run is said" grep -q "Left out: Multi30k" page.md
+before=$(cat page.md)
+"$ROOT/tests/results/elf" >again 2>&1
+check "a second run makes nothing" [ "$(grep -c 'are finished' again)" -eq 2 -a "$(cat page.md)" = "$before" ]
+finish
