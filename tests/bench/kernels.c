@@ -15,6 +15,7 @@ enum { B = 8, T = 1024, ROWS = B * T, WIDTH = 768, HIDDEN = 2048, HEADS = 12, RO
 struct bench {
   struct kernels k;
   void *x, *y, *z, *wide; /* elements: [ROWS, WIDTH] three times, [ROWS, 2 HIDDEN] */
+  void *wide_gradient;    /* as wide: in place the numbers would soon not be normal any more */
   void *sums;             /* [ROWS * HEADS] */
   float *weight_gradient; /* [2 HIDDEN, WIDTH] */
   struct raw_product *raw;
@@ -169,7 +170,7 @@ static void gated_forward(void *context) {
 
 static void gated_backward(void *context) {
   struct bench *b = context;
-  b->k.gated_backward(b->wide, b->z, b->wide, ACTIVATION_SILU, ROWS, HIDDEN, false);
+  b->k.gated_backward(b->wide_gradient, b->z, b->wide, ACTIVATION_SILU, ROWS, HIDDEN, false);
 }
 
 static void modulate_backward(void *context) {
@@ -219,10 +220,12 @@ int main(int count, char **words) {
   b.y = make_elements(&b.k, 2 * HIDDEN * WIDTH > ROWS * WIDTH ? 2 * HIDDEN * WIDTH : ROWS * WIDTH);
   b.z = make_elements(&b.k, 3 * ROWS * WIDTH);
   b.wide = make_elements(&b.k, ROWS * 2 * HIDDEN);
+  b.wide_gradient = make_elements(&b.k, ROWS * 2 * HIDDEN);
   b.sums = calloc(ROWS * HEADS, sizeof(float));
   b.weight_gradient = calloc(2 * HIDDEN * WIDTH, sizeof(float));
   bench_head();
   run(&b, count > 1 ? words[1] : NULL);
-  free(b.x), free(b.y), free(b.z), free(b.wide), free(b.sums), free(b.weight_gradient);
+  free(b.x), free(b.y), free(b.z), free(b.wide), free(b.wide_gradient);
+  free(b.sums), free(b.weight_gradient);
   return EXIT_SUCCESS;
 }

@@ -9,7 +9,7 @@
 #include "stages/train/optimizer.h"
 #include "tests/common/flop_count.h"
 
-enum { DECLARATION_BYTES = 1 << 26, SLICES = 16 };
+enum { DECLARATION_BYTES = 1 << 28, SLICES = 16 };
 
 struct step {
   const struct bench_step_shape *shape;
