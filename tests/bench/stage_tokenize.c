@@ -44,8 +44,8 @@ static struct seconds now(void) {
 static void take_best(struct seconds *best, struct seconds begun) {
   const struct seconds ended = now();
   const double clock = ended.clock - begun.clock, processor = ended.processor - begun.processor;
-  if (!best->clock || clock < best->clock) best->clock = clock;
-  if (!best->processor || processor < best->processor) best->processor = processor;
+  if (best->clock == 0 || clock < best->clock) best->clock = clock;
+  if (best->processor == 0 || processor < best->processor) best->processor = processor;
 }
 
 static void demand(bool holds, const char *what) {

@@ -88,8 +88,8 @@ enum { NORMALS = sizeof normals / sizeof *normals };
 static void row(const struct normal *normal, double library) {
   char name[64];
   snprintf(name, sizeof name, "tok_%s", normal->kind);
-  bench_row(name, normal->rate, "MB/s", library ? normal->rate / library : 1,
-            library ? "tok_sentencepiece" : "");
+  bench_row(name, normal->rate, "MB/s", library > 0 ? normal->rate / library : 1,
+            library > 0 ? "tok_sentencepiece" : "");
 }
 
 static void worst_cases(struct bench *bench, const struct normal *normal) {

@@ -124,7 +124,7 @@ static void run(struct tiny_flow *tiny, struct flow_bound_request request, doubl
   assert_ok(flow_cfm.bound(&tiny->flow, &tape, &request, terms));
 }
 
-static double total(const double *terms, int64_t row, enum flow_bound form) {
+static double total(const double *terms, int64_t row, int form) {
   double sum = 0;
   for (int k = 0; k < PLACES; k++) sum += terms[(row * FLOW_BOUNDS + form) * PLACES + k];
   return sum;
