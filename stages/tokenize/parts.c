@@ -71,12 +71,14 @@ static struct header make_header(const struct part *part) {
   return header;
 }
 
+static bool write_bytes(const struct text *text, FILE *file) {
+  return text->length == 0 || fwrite(text->bytes, text->length, 1, file) == 1;
+}
+
 static bool write_all(const struct part *part, const struct header *header, FILE *file) {
-  const struct text *documents = &part->documents, *tokens = &part->tokens;
   setvbuf(file, NULL, _IONBF, 0);
   return fwrite(header, sizeof *header, 1, file) == 1 &&
-         fwrite(documents->bytes, 1, documents->length, file) == documents->length &&
-         fwrite(tokens->bytes, 1, tokens->length, file) == tokens->length;
+         write_bytes(&part->documents, file) && write_bytes(&part->tokens, file);
 }
 
 /* Written beside and renamed, without waiting for storage. */
