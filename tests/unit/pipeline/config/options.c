@@ -51,8 +51,8 @@ static void wrong_values_are_refused(void **state) {
   struct options options;
   options_defaults(&options);
   assert_status(STATUS_MISMATCH, set(&options, OPTION_steps, "12x"));
-  assert_non_null(strstr(error_message(), "here:1: steps: expected an integer from 1 to"));
-  assert_status(STATUS_MISMATCH, set(&options, OPTION_steps, "0"));
+  assert_non_null(strstr(error_message(), "here:1: steps: expected an integer from 0 to"));
+  assert_status(STATUS_MISMATCH, set(&options, OPTION_steps, "-1"));
   assert_status(STATUS_MISMATCH, set(&options, OPTION_learning_rate, "nan"));
   assert_status(STATUS_MISMATCH, set(&options, OPTION_optimizer, "adanw"));
   assert_non_null(
