@@ -29,7 +29,8 @@ static double median(const double *durations, int64_t count) {
   return sorted[kept / 2];
 }
 
-double watchdog_limit(const struct watchdog *watchdog, enum timer_phase phase) {
+/* Seconds after which a phase counts as hung. */
+static double limit_of(const struct watchdog *watchdog, enum timer_phase phase) {
   const bool known = watchdog->counts[phase] >= WATCHDOG_LEAST;
   const bool may_last = phase == TIMER_CHECKPOINT || phase == TIMER_VALIDATION;
   const double least = watchdog->setup.seconds * (known && !may_last ? 1 : WATCHDOG_PATIENCE);
@@ -55,7 +56,7 @@ void watchdog_begin_phase(struct watchdog *watchdog, enum timer_phase phase) {
   watchdog->deadline = INT64_MAX;
   watchdog->phase = (int)phase;
   watchdog->since = moment;
-  watchdog->deadline = moment + (int64_t)(NANO * watchdog_limit(watchdog, phase));
+  watchdog->deadline = moment + (int64_t)(NANO * limit_of(watchdog, phase));
 }
 
 static void pause_for(double seconds) {

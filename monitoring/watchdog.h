@@ -65,9 +65,6 @@ void watchdog_stop(struct watchdog *watchdog);
 void watchdog_begin_step(struct watchdog *watchdog, int64_t step);
 void watchdog_begin_phase(struct watchdog *watchdog, enum timer_phase phase);
 
-/* Seconds after which a phase counts as hung. Local. */
-double watchdog_limit(const struct watchdog *watchdog, enum timer_phase phase);
-
 /* Writes this rank's answer into the folder, its stack included (watchdog_report.c). Local. */
 void watchdog_answer(const struct watchdog *watchdog);
 

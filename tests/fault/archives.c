@@ -1,5 +1,6 @@
 /* R-ARC-1: odd and broken archives give their documents or are refused by name; nothing is written.
  */
+#include "tests/common/archive_case.h"
 #include "tests/common/tap.h"
 
 #include <archive.h>
@@ -60,41 +61,16 @@ static void run(const char *command) {
   if (system(command) != 0) fail_msg("%s", command); /* NOLINT(cert-env33-c) */
 }
 
-/* --- writing odd archives --------------------------------------------------------------------- */
-
-struct entry {
-  const char *name, *content; /* content NULL: a link to `link` */
-  const char *link;
-  bool symbolic;
-};
-
-static void write_entry(struct archive *archive, const struct entry *entry) {
-  struct archive_entry *header = archive_entry_new();
-  archive_entry_set_pathname(header, entry->name);
-  archive_entry_set_perm(header, 0644);
-  archive_entry_set_filetype(header, entry->symbolic ? AE_IFLNK : AE_IFREG);
-  if (entry->symbolic)
-    archive_entry_set_symlink(header, entry->link);
-  else if (entry->link)
-    archive_entry_set_hardlink(header, entry->link);
-  archive_entry_set_size(header, entry->content ? (la_int64_t)strlen(entry->content) : 0);
-  assert_true(archive_write_header(archive, header) >= ARCHIVE_WARN);
-  if (entry->content) archive_write_data(archive, entry->content, strlen(entry->content));
-  archive_entry_free(header);
-}
+/* --- odd archives ---------------------------------------------------------------------------- */
 
 static void write_archive(const char *path, int (*format)(struct archive *),
-                          int (*filter)(struct archive *), const struct entry *entries, int count) {
-  struct archive *archive = archive_write_new();
-  format(archive);
-  filter(archive);
-  assert_int_equal(archive_write_open_filename(archive, path), ARCHIVE_OK);
-  for (int i = 0; i < count; i++) write_entry(archive, &entries[i]);
-  assert_int_equal(archive_write_close(archive), ARCHIVE_OK);
-  archive_write_free(archive);
+                          int (*filter)(struct archive *), const struct archive_case_entry *entries,
+                          int count) {
+  archive_case_write(path, &(struct archive_case_kind){.format = format, .filter = filter}, entries,
+                     count);
 }
 
-static const struct entry odd[] = {
+static const struct archive_case_entry odd[] = {
     {.name = "plain.txt", .content = "one"},
     {.name = "../../outside.txt", .content = "two"},
     {.name = "/tmp/absolute.txt", .content = "three"},
@@ -180,7 +156,7 @@ static void sparse_files(void **state) {
 static void declared_sizes(void **state) {
   (void)state;
   struct text bytes = {0};
-  const struct entry one = {.name = "big.txt", .content = "small"};
+  const struct archive_case_entry one = {.name = "big.txt", .content = "small"};
   write_archive("big.tar", archive_write_set_format_gnutar, archive_write_add_filter_none, &one, 1);
   for (int binary = 0; binary < 2; binary++) {
     text_clear(&bytes);
@@ -203,8 +179,8 @@ static void declared_sizes(void **state) {
 /* Behind the end mark: another tar is read, zeros are nothing, anything else is refused. */
 static void behind_the_end_mark(void **state) {
   (void)state;
-  const struct entry one = {.name = "one.txt", .content = "one"};
-  const struct entry two = {.name = "two.txt", .content = "two"};
+  const struct archive_case_entry one = {.name = "one.txt", .content = "one"};
+  const struct archive_case_entry two = {.name = "two.txt", .content = "two"};
   write_archive("1.tar", archive_write_set_format_gnutar, archive_write_add_filter_none, &one, 1);
   write_archive("2.tar", archive_write_set_format_ustar, archive_write_add_filter_none, &two, 1);
   run("cat 1.tar 2.tar >both.tar && xz -kf both.tar && head -c 20480 /dev/zero >zeros && "

@@ -18,9 +18,10 @@ enum head_statistic {
   HEAD_STATISTICS = HEAD_PLAIN + 3
 };
 
+struct head_tile;
+
 /* Changes logits[count, tile.rows] (sum type) of tokens [first, first + count) before they are read.
  * Local. */
-struct head_tile;
 struct head_change {
   void (*apply)(struct tape *tape, const void *context, void *logits, int64_t first, int64_t count,
                 struct head_tile tile);

@@ -25,14 +25,7 @@ check "and is another teacher" eval '! same_numbers slow ema'
 check "the same on two ranks that share the vocabulary" same_numbers ema split
 check "and where layers are kept by their owners" same_numbers ema apart
 
-"$millrace" run g.yaml --node torn >output 2>&1 &
-driver=$!
-for _ in $(seq 500); do
-  [ "$(last_step runs/toy/torn.partial/metrics.jsonl)" -ge 2 ] 2>/dev/null && break
-  sleep 0.02
-done
-kill -USR1 $driver
-wait $driver
+stop_at g.yaml torn 2
 run torn
 check "and after a stop" same_numbers ema torn
 "$millrace" run g.yaml --node ema --set ema.ema=0 >output 2>&1

@@ -18,14 +18,7 @@ samples() { sed -nE 's/.*"samples":"([0-9a-f]+)".*/\1/p' "runs/toy/$1/metrics.js
 
 "$millrace" run m.yaml --node whole >output 2>&1
 check "a mix trains" test $? -eq 0
-"$millrace" run m.yaml --node torn >output 2>&1 &
-driver=$!
-for _ in $(seq 400); do
-  [ "$(last_step runs/toy/torn.partial/metrics.jsonl)" -ge 7 ] 2>/dev/null && break
-  sleep 0.02
-done
-kill -USR1 $driver
-wait $driver
+stop_at m.yaml torn 7
 check "it stops in the middle (R-SLM-1)" test $? -eq 75
 "$millrace" run m.yaml --node torn --set torn.ranks=4 >output 2>&1
 check "and goes on: the same losses and samples (R-ORD-2)" same_numbers whole torn

@@ -14,14 +14,7 @@ END
 "$millrace" run g.yaml --node whole >output 2>&1
 check "the whole distillation ends" [ $? -eq 0 ]
 
-"$millrace" run g.yaml --node torn >output 2>&1 &
-driver=$!
-for _ in $(seq 500); do
-  [ "$(last_step runs/toy/torn.partial/metrics.jsonl)" -ge 2 ] 2>/dev/null && break
-  sleep 0.02
-done
-kill -USR1 $driver
-wait $driver
+stop_at g.yaml torn 2
 check "it is stopped in the middle" [ $? -eq 75 ]
 cp -a runs stopped
 "$millrace" run g.yaml --node torn --set torn.ranks=1 >output 2>&1

@@ -40,3 +40,15 @@ weights() { sed -nE 's/.*"event":"end".*"weights":"([0-9a-f]+)".*/\1/p' "runs/to
 last_step() { # of the records so far
   [ -f "$1" ] && sed -nE 's/^\{"event":"step","step":([0-9]+),.*/\1/p' "$1" | tail -1 || echo 0
 }
+
+# Runs a node and asks it to stop once a step is recorded; gives the driver's exit code.
+stop_at() { # stop_at RECIPE NODE STEP OPTIONS...
+  "$millrace" run "$1" --node "$2" "${@:4}" >output 2>&1 &
+  local driver=$!
+  for _ in $(seq 500); do
+    [ "$(last_step "runs/toy/$2.partial/metrics.jsonl")" -ge "$3" ] 2>/dev/null && break
+    sleep 0.02
+  done
+  kill -USR1 $driver
+  wait $driver
+}

@@ -62,19 +62,9 @@ echo "  turned: {run: pretrain, method: ar, from: tokens, depth: 4, steps: 30, r
 echo "  straight: {run: pretrain, method: ar, from: tokens, depth: 4, steps: 30}" >>g.yaml
 "$millrace" run g.yaml --node straight >output 2>&1
 check "an undisturbed training ends" test $? -eq 0
-stop_at() { # stop_at STEP OPTIONS...
-  "$millrace" run g.yaml --node turned "${@:2}" >output 2>&1 &
-  local driver=$!
-  for _ in $(seq 400); do
-    [ "$(last_step runs/toy/turned.partial/metrics.jsonl)" -ge "$1" ] 2>/dev/null && break
-    sleep 0.02
-  done
-  kill -USR1 $driver
-  wait $driver
-}
-stop_at 3
+stop_at g.yaml turned 3
 check "it stops on request" test $? -eq 75
-stop_at 8 --set turned.zero=1 --set turned.ranks=4
+stop_at g.yaml turned 8 --set turned.zero=1 --set turned.ranks=4
 check "it goes on with all weights kept, on 4 ranks (R-ELA-2)" says "resumes after step"
 "$millrace" run g.yaml --node turned --set turned.zero=3 --set turned.ranks=4 >output 2>&1
 check "and again with fetched ones" says "resumes after step"
