@@ -51,7 +51,9 @@ LIBS_stages := -ldnnl -lsentencepiece -lsentencepiece_train -lz -lstdc++
 ISA_avx2 := -mavx2 -mfma -mf16c
 ISA_avx512 := -mavx512f -mavx512bw -mavx512vl -mavx512dq -mfma
 ISA_avx512bf16 := $(ISA_avx512) -mavx512bf16
-isa = $(foreach i,avx2 avx512 avx512bf16,$(if $(filter %_$(i).c,$1),$(ISA_$(i))))
+ISA_amx := $(ISA_avx512bf16) -mamx-tile -mamx-bf16
+ISAS := avx2 avx512 avx512bf16 amx
+isa = $(foreach i,$(ISAS),$(if $(filter %_$(i).c,$1),$(ISA_$(i))))
 
 # --- files ------------------------------------------------------------------------------------
 SOURCES := $(shell find $(LAYERS) -name '*.c' -o -name '*.cpp' | LC_ALL=C sort)
@@ -152,8 +154,8 @@ format: ## format the code in place
 	@git ls-files '*.c' '*.h' '*.cpp' 'stages/*.inc' | xargs clang-format -i
 
 tidy: ## static analysis with clang-tidy
-	@$(call tidy,':!*_avx*.c','*.c',)
-	@$(foreach i,avx2 avx512 avx512bf16,$(call tidy,'*_$(i).c',,$(ISA_$(i)));)
+	@$(call tidy,':!*_avx*.c' ':!*_amx.c','*.c',)
+	@$(foreach i,$(ISAS),$(call tidy,'*_$(i).c',,$(ISA_$(i)));)
 
 deps: ## install the Debian packages, or print the command that does
 	@.ci/deps

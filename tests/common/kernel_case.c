@@ -135,6 +135,10 @@ static void check_tables(const char *name, kernel_case *call, const int64_t *siz
   struct kernels kernels;
   assert_ok(kernels_open(&kernels, "cpu", element));
   const enum processor_level level = processor_level();
+  if (processor_has_tiles() && element == DTYPE_BF16) {
+    cpu_bf16_amx(&kernels);
+    check_table(name, "amx", call, &kernels, sizes, expected);
+  }
   if (level == PROCESSOR_AVX512BF16 && element == DTYPE_BF16) {
     cpu_bf16_avx512bf16(&kernels);
     check_table(name, "avx512bf16", call, &kernels, sizes, expected);

@@ -3,6 +3,7 @@
 #include "stages/model/kernels/cpu_linear.h"
 #include "stages/model/kernels/cpu_simd.h"
 #include "stages/model/kernels/processor.h"
+#include "stages/model/kernels/product.h"
 
 static void open_f32(struct kernels *kernels, enum processor_level level) {
   cpu_linear_f32(kernels);
@@ -14,7 +15,9 @@ static void open_f32(struct kernels *kernels, enum processor_level level) {
 
 static void open_bf16(struct kernels *kernels, enum processor_level level) {
   cpu_linear_bf16(kernels);
-  if (processor_has_fast_pairs())
+  if (product_uses_tiles())
+    cpu_bf16_amx(kernels);
+  else if (processor_has_fast_pairs())
     cpu_bf16_avx512bf16(kernels);
   else if (level >= PROCESSOR_AVX512)
     cpu_bf16_avx512(kernels);

@@ -11,5 +11,6 @@ void cpu_f32_avx512(struct kernels *kernels);
 void cpu_bf16_avx2(struct kernels *kernels);
 void cpu_bf16_avx512(struct kernels *kernels);
 void cpu_bf16_avx512bf16(struct kernels *kernels);
+void cpu_bf16_amx(struct kernels *kernels);
 
 #endif

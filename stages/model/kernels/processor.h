@@ -15,4 +15,8 @@ enum processor_level processor_level(void);
  * (docs/decisions/0011). Local. */
 bool processor_has_fast_pairs(void);
 
+/* Whether it has tiles (AMX) that multiply pairs of bf16, and the system lets this process use
+ * them, for which the first call asks. Local. */
+bool processor_has_tiles(void);
+
 #endif

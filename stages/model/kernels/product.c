@@ -5,6 +5,7 @@
 
 #include "stages/model/kernels/onednn.h"
 #include "stages/model/kernels/processor.h"
+#include "stages/model/kernels/product_amx.h"
 #include "stages/model/kernels/product_tile.h"
 #include "stages/model/kernels/scratch.h"
 
@@ -31,11 +32,19 @@ static bool library_multiplies_bf16(void) {
  * products are slower. */
 static bool widens(const struct product *product) {
   if (product->input != DTYPE_BF16) return false;
-  return !(processor_has_fast_pairs() || onednn_has_tiles()) || !library_multiplies_bf16();
+  return !processor_has_fast_pairs() || !library_multiplies_bf16();
+}
+
+bool product_uses_tiles(void) {
+  return processor_has_tiles() && onednn_has_tiles();
 }
 
 void product_run(const struct product *product) {
   if (product->m <= 0 || product->n <= 0 || product->k <= 0) return;
+  if (product->input == DTYPE_BF16 && product_uses_tiles()) {
+    product_amx_run(product, &scratch, &wide_scratch);
+    return;
+  }
   const bool wide = widens(product);
   if (product->a_column == 1) {
     product_rows_run(product, &scratch, wide ? &wide_scratch : NULL);

@@ -1,4 +1,5 @@
-/* Matrix products of any shape: cut into tiles for oneDNN, shared out over the threads.
+/* Matrix products of any shape: in tiles of oneDNN, or bf16 in those of the processor where it has
+ * them, shared out over the threads.
  *
  * The sum over k of an element is made by one thread in an order that depends on the shape alone:
  * results have the same bits for any number of threads. Where `a` is read along its rows, a row of
@@ -30,6 +31,10 @@ struct product {
 /* Computes the product with sums in F32; nothing when a size is 0. Call outside of parallel
  * regions. Local. */
 void product_run(const struct product *product);
+
+/* Whether bf16 is multiplied in the processor's tiles: where it has them, unless the library is
+ * held to an older instruction set (DNNL_MAX_CPU_ISA), and we with it. Local. */
+bool product_uses_tiles(void);
 
 /* Returns working memory and made products. Local. */
 void product_close(void);

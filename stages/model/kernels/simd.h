@@ -1,6 +1,6 @@
 /* Vectors of floats for the instruction set that the including file is compiled for, and the
- * functions that kernels need on them. Only files named *_avx2.c, *_avx512.c and *_avx512bf16.c
- * include this, and are called where the processor has those instructions.
+ * functions that kernels need on them. Only files named *_avx2.c, *_avx512.c, *_avx512bf16.c and
+ * *_amx.c include this, and are called where the processor has those instructions.
  */
 #ifndef STAGES_MODEL_KERNELS_SIMD_H
 #define STAGES_MODEL_KERNELS_SIMD_H

@@ -121,6 +121,23 @@ static void products_equal_plain_sums(void **state) {
     }
 }
 
+/* Sizes that the processor's tiles take in pieces: long sums, wide b. */
+static void tiles_multiply_in_pieces(void **state) {
+  (void)state;
+  if (!product_uses_tiles()) skip();
+  const int64_t sizes[][3] = {{40, 33, 4200}, {2, 4100, 2100}, {300, 70, 65}};
+  for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++)
+    for (int kind = 0; kind < (sizes[s][1] > 1000 ? 1 : KINDS); kind++)
+      check_against_double(&(struct sample){.m = sizes[s][0],
+                                            .n = sizes[s][1],
+                                            .k = sizes[s][2],
+                                            .kind = (enum kind)kind,
+                                            .input = DTYPE_BF16,
+                                            .output = DTYPE_F32,
+                                            .bias = kind != BACKWARD_WEIGHT,
+                                            .add = kind != FORWARD});
+}
+
 static void check_threads(const struct sample *sample) {
   struct product p = make_product(sample);
   const size_t bytes = (size_t)(p.m * p.c_row) * dtype_bytes(p.output);
@@ -196,6 +213,7 @@ static int close_products(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(products_equal_plain_sums),
+      cmocka_unit_test(tiles_multiply_in_pieces),
       cmocka_unit_test(bits_do_not_depend_on_threads),
       cmocka_unit_test(bits_do_not_depend_on_other_rows),
   };

@@ -1,0 +1,269 @@
+#include "stages/model/kernels/product_amx.h"
+
+#include <omp.h>
+#include <stddef.h>
+
+#include "stages/model/kernels/product_tile.h"
+#include "stages/model/kernels/simd.h"
+#include "stages/model/kernels/tiles.h"
+
+/* Operands are packed into panels: PANEL lines (rows of a, columns of b) by steps of TILE_TERMS
+ * terms, in words of two bf16. A step has two tiles of 16 x 16 words, of the first and the last 16
+ * lines: [line][word] for a, [word][line] for b. Lines and terms beyond the end are 0. */
+enum {
+  PANEL = TILE_PAIR,
+  TILE_TERMS = 32,
+  TILE_FLOATS = TILE_SIDE * TILE_SIDE,
+  TILE_BYTES_ACROSS = 64,
+  STEP_FLOATS = 2 * TILE_FLOATS
+};
+
+/* Measured on one Sapphire Rapids core: a thread's rows of a stay in the second cache, which two
+ * threads share, while the packed b streams past them. */
+enum {
+  ROW_BYTES = 512 << 10,
+  MOST_ROWS = 256,
+  FEWEST_ROWS = 64,
+  TASKS_PER_THREAD = 4,
+  COLUMN_BYTES = 16 << 20, /* of packed b at once */
+  LONG_TERMS = 2048,       /* of a sum into F32 at once, where a is transposed */
+  NEAR_PANELS = 8,
+  CHAIN_STEPS = 32, /* of sums in registers: longer ones are rounded worse */
+  SERIAL_WORK = 1 << 20,
+  PANEL_SUMS = PANEL * PANEL
+};
+
+/* What lies packed in a panel. Element (line, term) is first[line * stride + term] when `along`,
+ * else first[term * stride + line]. */
+struct lines {
+  const bf16 *first;
+  int64_t stride, lines, terms;
+};
+
+static int64_t steps_of(int64_t terms) {
+  return (terms + TILE_TERMS - 1) / TILE_TERMS;
+}
+
+static int left(int64_t count, int limit) {
+  return count < limit ? (int)count : limit;
+}
+
+/* One tile of words from (line, term) on: rows are lines when `along`, else words. */
+static inline __attribute__((always_inline)) void load_words(simd_float block[TILE_SIDE],
+                                                             const struct lines *from, int64_t line,
+                                                             int64_t term, bool along) {
+  const int64_t lines = from->lines - line, terms = from->terms - term;
+  for (int i = 0; i < TILE_SIDE; i++) {
+    block[i] = simd_set(0);
+    if (along && i < lines)
+      block[i] =
+          simd_load_pairs(from->first + (line + i) * from->stride + term, left(terms, TILE_TERMS));
+    if (!along && 2 * i < terms && lines > 0) {
+      const bf16 *low = from->first + (term + 2 * i) * from->stride + line;
+      block[i] = simd_load_across(low, 2 * i + 1 < terms ? low + from->stride : NULL,
+                                  left(lines, TILE_SIDE));
+    }
+  }
+}
+
+static inline __attribute__((always_inline)) void pack(float *to, const struct lines *from,
+                                                       bool along, bool transposed) {
+  simd_float block[TILE_SIDE];
+  for (int64_t step = 0; step < steps_of(from->terms); step++)
+    for (int half = 0; half < 2; half++, to += TILE_FLOATS) {
+      load_words(block, from, half * TILE_SIDE, step * TILE_TERMS, along);
+      if (transposed) simd_transpose(block);
+      for (int i = 0; i < TILE_SIDE; i++) simd_store(to + i * TILE_SIDE, block[i]);
+    }
+}
+
+/* sums[PANEL][PANEL] = the product of two panels. Tiles 0 to 3 are sums, 4 and 5 of a, 6 and 7 of
+ * b.
+ */
+static inline void multiply(float *sums, const float *a, const float *b, int64_t steps) {
+  const size_t across = PANEL * sizeof(float);
+  float *below = sums + TILE_SIDE * PANEL;
+  _tile_zero(0);
+  _tile_zero(1);
+  _tile_zero(2);
+  _tile_zero(3);
+  for (int64_t step = 0; step < steps; step++, a += STEP_FLOATS, b += STEP_FLOATS) {
+    _tile_loadd(6, b, TILE_BYTES_ACROSS);
+    _tile_loadd(4, a, TILE_BYTES_ACROSS);
+    _tile_dpbf16ps(0, 4, 6);
+    _tile_loadd(7, b + TILE_FLOATS, TILE_BYTES_ACROSS);
+    _tile_dpbf16ps(1, 4, 7);
+    _tile_loadd(5, a + TILE_FLOATS, TILE_BYTES_ACROSS);
+    _tile_dpbf16ps(2, 5, 6);
+    _tile_dpbf16ps(3, 5, 7);
+  }
+  _tile_stored(0, sums, across);
+  _tile_stored(1, sums + TILE_SIDE, across);
+  _tile_stored(2, below, across);
+  _tile_stored(3, below + TILE_SIDE, across);
+}
+
+struct plan {
+  const struct product *product;
+  int64_t first_term, terms, steps;     /* of the piece of the sum */
+  int64_t first_column, columns;        /* of the piece of b */
+  int64_t panels, groups, group_panels; /* of columns: all, and for one task */
+  struct product_cut rows;
+  bool add, along; /* add: to c; along: a lies along its rows */
+  const struct scratch *pieces;
+  float *b;
+};
+
+static int64_t panels_of(int64_t count) {
+  return (count + PANEL - 1) / PANEL;
+}
+
+static void pack_a(const struct plan *plan, float *to, int64_t row, int64_t rows) {
+  const struct product *p = plan->product;
+  for (int64_t i = 0; i < rows; i += PANEL, to += plan->steps * STEP_FLOATS) {
+    struct lines lines = {.lines = rows - i, .terms = plan->terms};
+    lines.first = (const bf16 *)p->a + (row + i) * p->a_row + plan->first_term * p->a_column;
+    lines.stride = plan->along ? p->a_row : p->a_column;
+    if (plan->along)
+      pack(to, &lines, true, false);
+    else
+      pack(to, &lines, false, true);
+  }
+}
+
+static void pack_b(const struct plan *plan, int64_t panel) {
+  const struct product *p = plan->product;
+  const int64_t column = plan->first_column + panel * PANEL;
+  const bool along = p->b_row == 1;
+  float *to = plan->b + panel * plan->steps * STEP_FLOATS;
+  const struct lines lines = {.first = (const bf16 *)p->b + column * p->b_column +
+                                       plan->first_term * p->b_row,
+                              .stride = along ? p->b_column : p->b_row,
+                              .lines = plan->first_column + plan->columns - column,
+                              .terms = plan->terms};
+  if (along)
+    pack(to, &lines, true, true);
+  else
+    pack(to, &lines, false, false);
+}
+
+/* The product of two panels; `spare` is as large as `sums`. */
+static void multiply_panels(float *sums, float *spare, const float *a, const float *b,
+                            int64_t steps) {
+  multiply(sums, a, b, left(steps, CHAIN_STEPS));
+  for (int64_t step = CHAIN_STEPS; step < steps; step += CHAIN_STEPS) {
+    multiply(spare, a + step * STEP_FLOATS, b + step * STEP_FLOATS,
+             left(steps - step, CHAIN_STEPS));
+    for (int i = 0; i < PANEL_SUMS; i += SIMD_WIDTH)
+      simd_store(sums + i, simd_add(simd_load(sums + i), simd_load(spare + i)));
+  }
+}
+
+static inline void write_some(const struct plan *plan, int64_t row, int64_t column, simd_float sum,
+                              int count) {
+  const struct product *p = plan->product;
+  if (p->bias) sum = simd_add(sum, simd_load_some((const float *)p->bias + column, count));
+  if (p->output == DTYPE_F32) {
+    float *to = (float *)p->c + row * p->c_row + column;
+    simd_store_some(to, plan->add ? simd_add(sum, simd_load_some(to, count)) : sum, count);
+    return;
+  }
+  bf16 *to = (bf16 *)p->c + row * p->c_row + column;
+  simd_store_bf16_some(to, plan->add ? simd_add(sum, simd_load_bf16_some(to, count)) : sum, count);
+}
+
+static inline void write_whole(const struct plan *plan, int64_t row, int64_t column,
+                               const float *sums) {
+  bf16 *to = (bf16 *)plan->product->c + row * plan->product->c_row + column;
+  _mm512_storeu_ps(to, simd_pair_along(simd_load(sums), simd_load(sums + SIMD_WIDTH)));
+}
+
+static void write_block(const struct plan *plan, int64_t row, int64_t column, const float *sums) {
+  const struct product *p = plan->product;
+  const int rows = left(p->m - row, PANEL);
+  const int columns = left(plan->first_column + plan->columns - column, PANEL);
+  if (columns == PANEL && p->output == DTYPE_BF16 && !p->bias && !plan->add) {
+    for (int i = 0; i < rows; i++) write_whole(plan, row + i, column, sums + i * PANEL);
+    return;
+  }
+  for (int i = 0; i < rows; i++)
+    for (int j = 0; j < columns; j += SIMD_WIDTH)
+      write_some(plan, row + i, column + j, simd_load(sums + i * PANEL + j),
+                 left(columns - j, SIMD_WIDTH));
+}
+
+/* All rows of a block by a few panels of b, for each row one after the other: neighbouring pieces
+ * of a line of c are written soon after each other, which saves a third of the time. */
+static void run_near(const struct plan *plan, float *a, int64_t row, int64_t rows, int64_t begin,
+                     int64_t end) {
+  const int64_t panel_floats = plan->steps * STEP_FLOATS;
+  float *sums = scratch_piece(plan->pieces), *spare = sums + PANEL_SUMS;
+  for (int64_t i = 0; i < rows; i += PANEL)
+    for (int64_t panel = begin; panel < end; panel++) {
+      multiply_panels(sums, spare, a + i / PANEL * panel_floats, plan->b + panel * panel_floats,
+                      plan->steps);
+      write_block(plan, row + i, plan->first_column + panel * PANEL, sums);
+    }
+}
+
+/* A block of rows by a group of panels of b. */
+static void run_task(const struct plan *plan, int64_t task) {
+  const int64_t block = task / plan->groups, group = task % plan->groups;
+  const int64_t row = block * plan->rows.size;
+  const int64_t rows = block + 1 == plan->rows.count ? plan->rows.last : plan->rows.size;
+  float *a = (float *)scratch_piece(plan->pieces) + 2 * PANEL_SUMS;
+  const int64_t begin = group * plan->group_panels, wanted = begin + plan->group_panels;
+  const int64_t end = wanted < plan->panels ? wanted : plan->panels;
+  pack_a(plan, a, row, rows);
+  for (int64_t panel = begin; panel < end; panel += NEAR_PANELS)
+    run_near(plan, a, row, rows, panel, panel + NEAR_PANELS < end ? panel + NEAR_PANELS : end);
+}
+
+/* Blocks of rows and groups of columns for one piece of b; how they are cut shows in no bits. */
+static void cut_tasks(struct plan *plan) {
+  const int64_t m = plan->product->m, wanted = omp_get_max_threads() * (int64_t)TASKS_PER_THREAD;
+  const int64_t fitting = ROW_BYTES / (plan->steps * TILE_TERMS * (int64_t)sizeof(bf16));
+  const int64_t most = fitting > MOST_ROWS ? MOST_ROWS : fitting < PANEL ? PANEL : fitting;
+  const int64_t blocks = m / FEWEST_ROWS < wanted ? m / FEWEST_ROWS : wanted;
+  plan->rows = product_tile_cut(m, PANEL, most / PANEL * PANEL, blocks > 0 ? blocks : 1);
+  plan->groups = (wanted + plan->rows.count - 1) / plan->rows.count;
+  plan->group_panels = (plan->panels + plan->groups - 1) / plan->groups;
+  plan->groups = (plan->panels + plan->group_panels - 1) / plan->group_panels;
+}
+
+static void run_piece(struct plan *plan, struct scratch *pieces, struct scratch *shared) {
+  const struct product *p = plan->product;
+  plan->panels = panels_of(plan->columns);
+  cut_tasks(plan);
+  const size_t panel_bytes = (size_t)plan->steps * STEP_FLOATS * sizeof(float);
+  scratch_reserve(pieces, (size_t)panels_of(plan->rows.size) * panel_bytes +
+                              2 * PANEL_SUMS * sizeof(float));
+  plan->b = scratch_share(shared, (size_t)plan->panels * panel_bytes);
+  const bool parallel = p->m * plan->columns * plan->terms > SERIAL_WORK;
+#pragma omp parallel if (parallel)
+  {
+    tiles_configure();
+#pragma omp for
+    for (int64_t panel = 0; panel < plan->panels; panel++) pack_b(plan, panel);
+#pragma omp for schedule(dynamic)
+    for (int64_t task = 0; task < plan->rows.count * plan->groups; task++) run_task(plan, task);
+    _tile_release();
+  }
+}
+
+void product_amx_run(const struct product *p, struct scratch *pieces, struct scratch *shared) {
+  struct plan plan = {.product = p, .along = p->a_column == 1, .pieces = pieces};
+  const int64_t terms = plan.along || p->k < LONG_TERMS ? p->k : LONG_TERMS;
+  const int64_t fitting = COLUMN_BYTES / (terms * (int64_t)sizeof(bf16)) / PANEL * PANEL;
+  const int64_t columns = fitting < PANEL ? PANEL : fitting;
+  for (int64_t k = 0; k < p->k; k += terms)
+    for (int64_t j = 0; j < p->n; j += columns) {
+      plan.first_term = k;
+      plan.terms = p->k - k < terms ? p->k - k : terms;
+      plan.steps = steps_of(plan.terms);
+      plan.first_column = j;
+      plan.columns = p->n - j < columns ? p->n - j : columns;
+      plan.add = p->add || k > 0;
+      run_piece(&plan, pieces, shared);
+    }
+}
