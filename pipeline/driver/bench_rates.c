@@ -6,10 +6,10 @@
 
 #include "pipeline/base/file.h"
 
-/* Of a core with bf16 products (Zen 5), and what steps of a few hundred million parameters reach.
- */
+/* Of a core with bf16 products (Zen 5), what steps of a few hundred million parameters reach, and a
+ * disk or a share of a parallel file system. */
 static const struct bench_rates defaults = {
-    .product = 400e9, .share = 0.6, .memory = 8e9, .exchange = 4e9};
+    .product = 400e9, .share = 0.6, .memory = 8e9, .exchange = 4e9, .storage = 500e6};
 
 /* value and ratio of the row called `name` in a table; false when there is none. */
 static bool find_row(const char *table, const char *name, double *value, double *ratio) {

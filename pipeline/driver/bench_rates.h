@@ -12,6 +12,7 @@ struct bench_rates {
   double share;    /* of that rate which whole training steps reach */
   double memory;   /* bytes/s that the optimizer of a rank reads and writes */
   double exchange; /* bytes/s of sums over ranks */
+  double storage;  /* bytes/s of the shared storage, stated: --storage-rate */
   bool measured;   /* `product` and `share` at least */
 };
 

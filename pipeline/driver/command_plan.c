@@ -6,6 +6,7 @@
 
 #include "pipeline/base/file.h"
 #include "pipeline/driver/commands.h"
+#include "pipeline/driver/embed_plan.h"
 #include "pipeline/driver/estimate.h"
 #include "pipeline/driver/graph.h"
 #include "pipeline/driver/launch.h"
@@ -36,6 +37,31 @@ static enum status print_launch(const struct run *run, const struct site *site,
   return status;
 }
 
+/* Free space where the run folder is or will be. */
+static uint64_t free_bytes(const struct run *run) {
+  char path[PATH_MAX];
+  struct statvfs info;
+  snprintf(path, sizeof path, "%s", run->folder);
+  while (!file_exists(path) && strlen(path) > 1) memmove(path, dirname(path), strlen(path) + 1);
+  if (statvfs(path, &info) != 0) return 0;
+  return (uint64_t)info.f_bavail * info.f_frsize;
+}
+
+static enum status print_embeddings(const struct plan *plan, const struct estimate *estimates,
+                                    const struct recipe_node *node) {
+  const struct recipe_node *embed;
+  if (node->kind != KIND_PRETRAIN) return STATUS_OK;
+  TRY(recipe_upstream(&embed, &plan->run->recipe, node, IN_EMBED));
+  if (!embed) return STATUS_OK;
+  return embed_plan_print(&(struct embed_plan_request){
+      .run = plan->run,
+      .node = node,
+      .site = &plan->site,
+      .rates = &plan->rates,
+      .token_bytes = estimates[embed - plan->run->recipe.nodes].input_bytes,
+      .free_bytes = free_bytes(plan->run)});
+}
+
 static enum status print_node(const struct plan *plan, const struct graph *graph,
                               const struct estimate *estimates, size_t index) {
   const struct run *run = plan->run;
@@ -50,24 +76,21 @@ static enum status print_node(const struct plan *plan, const struct graph *graph
   if (report->state == NODE_FINISHED) return STATUS_OK;
   print_sizes(&estimates[index]);
   TRY(training_plan_print(run, node, site, &plan->rates));
+  TRY(print_embeddings(plan, estimates, node));
   return print_launch(run, site, node);
-}
-
-/* Free space where the run folder is or will be. */
-static uint64_t free_bytes(const struct run *run) {
-  char path[PATH_MAX];
-  struct statvfs info;
-  snprintf(path, sizeof path, "%s", run->folder);
-  while (!file_exists(path) && strlen(path) > 1) memmove(path, dirname(path), strlen(path) + 1);
-  if (statvfs(path, &info) != 0) return 0;
-  return (uint64_t)info.f_bavail * info.f_frsize;
 }
 
 static enum status find_rates(struct plan *plan, const struct arguments *arguments) {
   char path[PATH_MAX];
   if (!arguments->rates) TRY(site_beside(path, "../bench"));
-  return bench_rates_read(&plan->rates, arguments->rates ? arguments->rates : path,
-                          plan->site.cores);
+  TRY(bench_rates_read(&plan->rates, arguments->rates ? arguments->rates : path, plan->site.cores));
+  uint64_t storage = 0;
+  if (!arguments->storage_rate) return STATUS_OK;
+  CHECK(text_parse_size(&storage, arguments->storage_rate) && storage > 0, STATUS_USAGE,
+        "--storage-rate: expected a size a second such as 500MB, found '%s'",
+        arguments->storage_rate);
+  plan->rates.storage = (double)storage;
+  return STATUS_OK;
 }
 
 static enum status print_nodes(const struct plan *plan, const struct graph *graph,

@@ -5,12 +5,12 @@
 #include <sys/stat.h>
 
 #include "pipeline/artefact/run_folder.h"
+#include "pipeline/driver/embed_plan.h"
 #include "pipeline/driver/memory_plan.h"
 
 enum {
   OPEN_FOLDERS = 16,
-  TEXT_BYTES_PER_TOKEN = 4, /* English under a vocabulary of some thousand pieces */
-  TOKEN_BYTES = 2
+  TEXT_BYTES_PER_TOKEN = 4 /* English under a vocabulary of some thousand pieces */
 };
 
 static _Thread_local uint64_t walked_bytes; /* nftw has no argument for its visitor */
@@ -47,17 +47,13 @@ static enum status estimate_training(struct estimate *estimate, const struct run
   return STATUS_OK;
 }
 
-static uint64_t token_bytes(const struct recipe_node *tokens) {
-  return training_layout_vocabulary(tokens) > UINT16_MAX + 1 ? 4 : 2;
-}
-
-static uint64_t disk_of(const struct estimate *estimate, const struct recipe_node *node) {
-  if (node->kind == KIND_TOKENIZE)
-    return estimate->input_bytes / TEXT_BYTES_PER_TOKEN * token_bytes(node);
-  if (node->kind == KIND_EMBED)
-    return estimate->input_bytes / TOKEN_BYTES * (uint64_t)training_layout_latents(node) *
-           sizeof(uint16_t);
-  return 0;
+static enum status estimate_embed(struct estimate *estimate, const struct run *run,
+                                  const struct recipe_node *node) {
+  struct embed_rows rows;
+  TRY(embed_plan_rows(&rows, run, node, estimate->input_bytes));
+  const double bytes = (rows.train + rows.held_out) * rows.bytes;
+  estimate->disk_bytes = node->options.embed == EMBED_ONLINE ? 0 : (uint64_t)bytes;
+  return STATUS_OK;
 }
 
 enum status estimate_node(struct estimate *all, const struct run *run, size_t index) {
@@ -71,7 +67,10 @@ enum status estimate_node(struct estimate *all, const struct run *run, size_t in
   for (size_t i = 0; i < node->input_count; i++)
     estimate->input_bytes += all[node->inputs[i]].disk_bytes;
   TRY(run_folder_locate(&folder, run->folder, node->name));
-  estimate->disk_bytes = disk_of(estimate, node);
+  if (node->kind == KIND_TOKENIZE)
+    estimate->disk_bytes =
+        estimate->input_bytes / TEXT_BYTES_PER_TOKEN * (uint64_t)training_layout_token_bytes(node);
+  if (node->kind == KIND_EMBED) TRY(estimate_embed(estimate, run, node));
   if (training_layout_applies(node)) TRY(estimate_training(estimate, run, node));
   if (run_folder_is_finished(&folder)) estimate->disk_bytes = bytes_of(folder.path);
   return STATUS_OK;

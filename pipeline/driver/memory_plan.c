@@ -182,6 +182,17 @@ static int64_t setup_bytes(const struct training_layout *layout) {
   return 20 * square + d * 12 * TILE_ROWS + gram + (frozen(layout) > 0 ? 0 : 4 * square);
 }
 
+/* In the type of its own node. */
+static int64_t encoder_bytes(const struct training_layout *layout) {
+  if (!layout->online) return 0;
+  const int64_t n = training_layout_tokens(layout), T = layout->positions;
+  const int64_t arrays = n * layout->facts.latent_width * (int64_t)sizeof(float);
+  const bool narrow = training_layout_narrow(layout->online);
+  return encoder_size_weight_bytes(&layout->encoder, narrow) +
+         encoder_size_value_bytes(&layout->encoder, n / T, T, narrow) +
+         (layout->pairs ? 2 : 1) * arrays;
+}
+
 struct memory_plan memory_plan_of(const struct training_layout *layout) {
   struct memory_plan plan = {{0}};
   const struct held held = held_of(layout);
@@ -192,6 +203,7 @@ struct memory_plan memory_plan_of(const struct training_layout *layout) {
   plan.bytes[MEMORY_gradients] = gradient_bytes(layout, &held);
   plan.bytes[MEMORY_working] = working_bytes(layout, &held);
   plan.bytes[MEMORY_activations] = activations.values;
+  plan.bytes[MEMORY_encoder] = encoder_bytes(layout);
   plan.bytes[MEMORY_head] = activations.head;
   plan.bytes[MEMORY_setup] = setup_bytes(layout);
   plan.bytes[MEMORY_program] = PROGRAM_BYTES;

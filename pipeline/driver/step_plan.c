@@ -19,6 +19,13 @@ static double done_flop(const struct training_layout *layout) {
   return tokens * (rest * (again ? 4.0 / 3.0 : 1) + head * 4.0 / 3.0);
 }
 
+/* Of the encoder that runs in the training; pairs are encoded twice. */
+static double encoder_flop(const struct training_layout *layout) {
+  const double tokens = (double)layout->node->options.batch * (double)layout->positions;
+  if (!layout->online) return 0;
+  return (layout->pairs ? 2 : 1) * tokens * encoder_size_flop(&layout->encoder, layout->positions);
+}
+
 /* The Gram matrix of the input table and the gradient through it, the latter in F32 at about half
  * the rate: counted as three of the former. */
 static double covariance_flop(const struct training_layout *layout) {
@@ -76,7 +83,7 @@ struct step_plan step_plan_of(const struct training_layout *layout, int64_t thre
                            .exchanged_bytes = exchanged(layout)};
   /* Every group makes its own covariance. */
   const double groups = (double)layout->ranks / (double)layout->group;
-  plan.flop = done_flop(layout) + groups * covariance_flop(layout);
+  plan.flop = done_flop(layout) + encoder_flop(layout) + groups * covariance_flop(layout);
   plan.seconds = plan.flop / (cores * rates->product * rates->share) +
                  optimizer_bytes(&memory) / rates->memory + plan.exchanged_bytes / rates->exchange;
   return plan;

@@ -7,8 +7,7 @@ enum {
   GPT2_VOCABULARY = 50257,
   CL100K_VOCABULARY = 100277,
   O200K_VOCABULARY = 200019,
-  MODEL_VOCABULARY = 32100, /* T5's */
-  T5_WIDTH = 512            /* of T5-small's encoder */
+  MODEL_VOCABULARY = 32100 /* T5's */
 };
 
 bool training_layout_applies(const struct recipe_node *node) {
@@ -16,7 +15,7 @@ bool training_layout_applies(const struct recipe_node *node) {
 }
 
 /* `auto` is bf16 where the processor multiplies it, as in stages/model/kernels. */
-static bool computes_narrow(const struct recipe_node *node) {
+bool training_layout_narrow(const struct recipe_node *node) {
   if (node->options.precision != PRECISION_AUTO) return node->options.precision == PRECISION_BF16;
   __builtin_cpu_init();
   return __builtin_cpu_supports("avx512bf16");
@@ -44,8 +43,8 @@ int64_t training_layout_vocabulary(const struct recipe_node *tokens) {
   return tokens->options.vocabulary_size;
 }
 
-int64_t training_layout_latents(const struct recipe_node *embed) {
-  return embed->options.encoder == ENCODER_T5 ? T5_WIDTH : embed->options.encoder_width;
+int64_t training_layout_token_bytes(const struct recipe_node *tokens) {
+  return training_layout_vocabulary(tokens) > UINT16_MAX + 1 ? 4 : 2;
 }
 
 static enum status find_facts(struct training_layout *layout, const struct recipe *recipe) {
@@ -55,7 +54,11 @@ static enum status find_facts(struct training_layout *layout, const struct recip
   CHECK(tokens, STATUS_MISMATCH, "%s: '%s' has no tokenize node upstream", node->where, node->name);
   layout->positions = tokens->options.sequence_length;
   layout->facts.vocabulary = training_layout_vocabulary(tokens);
-  layout->facts.latent_width = embed ? training_layout_latents(embed) : 0;
+  layout->pairs = tokens->options.packing == PACKING_PAIRS;
+  if (!embed) return STATUS_OK;
+  layout->encoder = encoder_size_of(embed, layout->facts.vocabulary);
+  layout->facts.latent_width = layout->encoder.width;
+  if (embed->options.embed == EMBED_ONLINE) layout->online = embed;
   return STATUS_OK;
 }
 
@@ -65,7 +68,7 @@ enum status training_layout_find(struct training_layout *layout, const struct re
                                      .shape = node,
                                      .ranks = node->options.ranks > 0 ? node->options.ranks : 1,
                                      .group = node->options.vocabulary_group,
-                                     .narrow = computes_narrow(node)};
+                                     .narrow = training_layout_narrow(node)};
   if (node->kind == KIND_DISTILL) TRY(recipe_upstream(&layout->shape, recipe, node, IN_PRETRAIN));
   CHECK(layout->shape, STATUS_MISMATCH, "%s: '%s' has no pretrain node upstream", node->where,
         node->name);

@@ -7,6 +7,7 @@
 
 #include "pipeline/base/error.h"
 #include "pipeline/config/recipe.h"
+#include "pipeline/driver/encoder_size.h"
 #include "pipeline/driver/network_size.h"
 
 struct training_layout {
@@ -14,7 +15,10 @@ struct training_layout {
   const struct recipe_node *shape; /* whose options shape the network: the node, or its base */
   struct network_facts facts;
   struct network_size size;
-  int64_t positions; /* tokens of a row */
+  const struct recipe_node *online; /* the embed node whose encoder runs in it; NULL: none */
+  struct encoder_size encoder;      /* ... then */
+  bool pairs;                       /* rows are a source and a target */
+  int64_t positions;                /* tokens of a row */
   int64_t ranks;
   int64_t group; /* ranks of a vocabulary group */
   bool narrow;   /* weights and activations are bf16, otherwise F32 */
@@ -31,8 +35,11 @@ enum status training_layout_find(struct training_layout *layout, const struct re
  * Local. */
 int64_t training_layout_vocabulary(const struct recipe_node *tokens);
 
-/* Channels that an embed node makes. Local. */
-int64_t training_layout_latents(const struct recipe_node *embed);
+/* Whether a node that runs a network does so in bf16. Local. */
+bool training_layout_narrow(const struct recipe_node *node);
+
+/* Bytes of a token in the shards of a tokenize node. Local. */
+int64_t training_layout_token_bytes(const struct recipe_node *tokens);
 
 /* Tokens of a micro-shard, and micro-shards that each rank works on in a step. Local. */
 int64_t training_layout_tokens(const struct training_layout *layout);

@@ -10,7 +10,7 @@
 #include "pipeline/artefact/manifest.h"
 #include "sharding/comm.h"
 #include "sharding/store_writer.h"
-#include "stages/flow/encoder.h"
+#include "stages/flow/latents.h"
 #include "stages/flow/token_rows.h"
 #include "stages/tokenize/tokenizer.h"
 
@@ -34,16 +34,11 @@ struct side {
 
 struct embedder {
   struct stage *stage;
-  struct encoder encoder;
+  struct latents latents;
   struct side sides[SIDES];
-  int64_t positions, width;
-  int64_t vocabulary;
-  double scale;
-  char tag[TAG_DIGITS + 1];       /* of the encoder, its precision, the scale and the tokens */
-  float *values;                  /* [batch, positions, width] */
-  float *alone;                   /* of pairs, targets that did not see their source; else NULL */
-  struct attention_range *ranges; /* [batch, positions] what targets see then */
-  bf16 *row;                      /* [positions, width] */
+  int64_t positions, vocabulary;
+  char tag[TAG_DIGITS + 1]; /* of the encoder, its precision, the scale and the tokens */
+  bf16 *row;                /* [positions, width] */
 };
 
 static int64_t least(int64_t a, int64_t b) {
@@ -84,25 +79,6 @@ static enum status open_tokens(struct embedder *embedder) {
   return status;
 }
 
-static bool has_pairs(const struct embedder *embedder) {
-  return embedder->sides[0].tokens.pairs;
-}
-
-static enum status take_buffers(struct embedder *embedder) {
-  const size_t n = (size_t)(embedder->stage->options->batch * embedder->positions);
-  const size_t width = (size_t)embedder->width;
-  embedder->values = malloc(n * width * sizeof *embedder->values);
-  embedder->row = malloc((size_t)embedder->positions * width * sizeof *embedder->row);
-  if (has_pairs(embedder)) {
-    embedder->alone = malloc(n * width * sizeof *embedder->alone);
-    embedder->ranges = malloc(n * sizeof *embedder->ranges);
-  }
-  const bool pairs = embedder->alone && embedder->ranges;
-  CHECK(embedder->values && embedder->row && pairs == has_pairs(embedder), STATUS_ENVIRONMENT,
-        "out of memory: a batch of %zu embeddings", n);
-  return STATUS_OK;
-}
-
 /* Shards of about SHARD_BYTES, but enough of them to keep some ranks busy. */
 static void cut_side(struct side *side, int64_t row_bytes) {
   const int64_t most = SHARD_BYTES > row_bytes ? SHARD_BYTES / row_bytes : 1;
@@ -112,71 +88,49 @@ static void cut_side(struct side *side, int64_t row_bytes) {
 }
 
 static enum status open_all(struct embedder *embedder) {
+  const struct options *options = embedder->stage->options;
+  struct latents *latents = &embedder->latents;
   TRY(open_tokens(embedder));
-  TRY(encoder_open(&embedder->encoder,
-                   &(struct encoder_request){.options = embedder->stage->options,
-                                             .vocabulary = embedder->vocabulary}));
-  embedder->width = embedder->encoder.net.config.width;
-  for (int i = 0; i < SIDES; i++)
-    cut_side(&embedder->sides[i], embedder->positions * embedder->width * (int64_t)sizeof(bf16));
-  return take_buffers(embedder);
+  TRY(latents_open(latents, &(struct latents_request){.options = options,
+                                                      .vocabulary = embedder->vocabulary,
+                                                      .positions = embedder->positions,
+                                                      .most = options->batch,
+                                                      .pairs = embedder->sides[0].tokens.pairs}));
+  const size_t row_bytes = (size_t)(embedder->positions * latents->width) * sizeof(bf16);
+  for (int i = 0; i < SIDES; i++) cut_side(&embedder->sides[i], (int64_t)row_bytes);
+  embedder->row = malloc(row_bytes);
+  CHECK(embedder->row, STATUS_ENVIRONMENT, "out of memory: a row of embeddings, %zu bytes",
+        row_bytes);
+  return STATUS_OK;
 }
 
 static void close_all(struct embedder *embedder) {
   for (int i = 0; i < SIDES; i++) token_rows_close(&embedder->sides[i].tokens);
-  encoder_close(&embedder->encoder);
-  free(embedder->values);
-  free(embedder->alone);
-  free(embedder->ranges);
+  latents_close(&embedder->latents);
   free(embedder->row);
 }
 
-/* Targets see themselves only, of what is valid. */
-static void hide_sources(struct embedder *embedder, const struct token_rows *rows, int64_t count) {
-  const int64_t T = embedder->positions;
-  for (int64_t i = 0; i < count * T; i++)
-    embedder->ranges[i] = (struct attention_range){.first_begin = rows->sources[i / T],
-                                                   .first_end = rows->lengths[i / T]};
-}
-
-static void clear_sources(struct embedder *embedder, const struct token_rows *rows, int64_t count) {
-  const int64_t size = embedder->positions * embedder->width;
-  for (int64_t i = 0; i < count; i++)
-    memset(embedder->alone + i * size, 0,
-           (size_t)(rows->sources[i] * embedder->width) * sizeof *embedder->alone);
-}
-
-/* Fills values, and alone for pairs, with rows [first, first + count) of a side. */
-static enum status encode(struct embedder *embedder, struct side *side, int64_t first,
-                          int64_t count) {
+static struct latents_rows rows_of(const struct side *side, int64_t count) {
   const struct token_rows *rows = &side->tokens;
-  struct t5_input input = {.batch = count,
-                           .positions = embedder->positions,
-                           .tokens = rows->tokens,
-                           .lengths = rows->lengths,
-                           .sources = rows->sources};
-  TRY(token_rows_read(&side->tokens, first, count));
-  TRY(encoder_run(&embedder->encoder, embedder->values, &input));
-  if (!rows->pairs) return STATUS_OK;
-  hide_sources(embedder, rows, count);
-  input.ranges = embedder->ranges;
-  TRY(encoder_run(&embedder->encoder, embedder->alone, &input));
-  clear_sources(embedder, rows, count);
-  return STATUS_OK;
+  return (struct latents_rows){
+      .count = count, .tokens = rows->tokens, .lengths = rows->lengths, .sources = rows->sources};
 }
 
 /* Root mean square over the valid positions of the first training rows. */
 static enum status measure_scale(struct embedder *embedder, double *scale) {
   struct side *side = &embedder->sides[0];
-  const int64_t T = embedder->positions, width = embedder->width;
+  struct latents *latents = &embedder->latents;
+  const int64_t T = embedder->positions, width = latents->width;
   const int64_t rows = least(SCALE_ROWS, side->rows);
   double sum = 0, count = 0;
   for (int64_t first = 0; first < rows; first += embedder->stage->options->batch) {
     const int64_t batch = least(embedder->stage->options->batch, rows - first);
-    TRY(encode(embedder, side, first, batch));
+    const struct latents_rows encoded = rows_of(side, batch);
+    TRY(token_rows_read(&side->tokens, first, batch));
+    TRY(latents_encode(latents, &encoded));
     for (int64_t i = 0; i < batch * T; i++) {
       if (i % T >= side->tokens.lengths[i / T]) continue;
-      const float *values = embedder->values + i * width;
+      const float *values = latents->values + i * width;
       for (int64_t c = 0; c < width; c++) sum += (double)values[c] * (double)values[c];
       count += (double)width;
     }
@@ -191,38 +145,35 @@ static enum status measure_scale(struct embedder *embedder, double *scale) {
 /* The scale is decided by one rank, so that it is the same on all machines. */
 static enum status set_scale(struct embedder *embedder) {
   struct comm *comm = embedder->stage->comm;
+  double *scale = &embedder->latents.scale;
   enum status status = STATUS_OK;
-  embedder->scale = embedder->stage->options->embed_scale;
-  if (comm->rank == 0 && embedder->scale <= 0) status = measure_scale(embedder, &embedder->scale);
+  *scale = embedder->stage->options->embed_scale;
+  if (comm->rank == 0 && *scale <= 0) status = measure_scale(embedder, scale);
   TRY(comm_agree(comm, status));
-  return comm_broadcast(comm, &embedder->scale, sizeof embedder->scale, 0);
+  return comm_broadcast(comm, scale, sizeof *scale, 0);
 }
 
 static enum status set_tag(struct embedder *embedder) {
-  struct text rules = {0};
-  char hex[HASH_HEX_BYTES];
-  TRY(text_format(&rules, "%s %s %s %.17g %s", embedder->encoder.hash,
-                  embedder->encoder.kernels.name, dtype_name(embedder->encoder.kernels.element),
-                  embedder->scale, embedder->sides[0].tokens.store.hash));
-  hash_to_hex(hex, hash_bytes128(rules.bytes, rules.length));
-  text_free(&rules);
-  snprintf(embedder->tag, sizeof embedder->tag, "%.*s", TAG_DIGITS, hex);
+  char hash[HASH_HEX_BYTES];
+  TRY(latents_hash(hash, &embedder->latents, embedder->sides[0].tokens.store.hash));
+  snprintf(embedder->tag, sizeof embedder->tag, "%.*s", TAG_DIGITS, hash);
   return STATUS_OK;
 }
 
+/* Values were rounded before: this changes none. */
 static enum status add_row(struct embedder *embedder, struct store_writer *writer, int64_t column,
                            const float *values) {
-  const int64_t size = embedder->positions * embedder->width;
-  const float factor = (float)(1 / embedder->scale);
-  for (int64_t c = 0; c < size; c++) embedder->row[c] = bf16_from_float(factor * values[c]);
+  const int64_t size = embedder->positions * embedder->latents.width;
+  for (int64_t c = 0; c < size; c++) embedder->row[c] = bf16_from_float(values[c]);
   return store_writer_add(writer, column, embedder->row, size);
 }
 
 static enum status add_rows(struct embedder *embedder, struct store_writer *writer, int64_t count) {
-  const int64_t size = embedder->positions * embedder->width;
+  const struct latents *latents = &embedder->latents;
+  const int64_t size = embedder->positions * latents->width;
   for (int64_t i = 0; i < count; i++) {
-    TRY(add_row(embedder, writer, 0, embedder->values + i * size));
-    if (embedder->alone) TRY(add_row(embedder, writer, 1, embedder->alone + i * size));
+    TRY(add_row(embedder, writer, 0, latents->values + i * size));
+    if (latents->alone) TRY(add_row(embedder, writer, 1, latents->alone + i * size));
   }
   return STATUS_OK;
 }
@@ -233,7 +184,9 @@ static enum status write_rows(struct embedder *embedder, struct side *side,
   const int64_t end = least(first + side->rows_of_shard, side->rows);
   for (int64_t row = first; row < end; row += embedder->stage->options->batch) {
     const int64_t count = least(embedder->stage->options->batch, end - row);
-    TRY(encode(embedder, side, row, count));
+    const struct latents_rows rows = rows_of(side, count);
+    TRY(token_rows_read(&side->tokens, row, count));
+    TRY(latents_embed(&embedder->latents, &rows));
     TRY(add_rows(embedder, writer, count));
   }
   return store_writer_close(writer);
@@ -243,16 +196,16 @@ static struct store_writer_column column_of(const struct embedder *embedder, con
   return (struct store_writer_column){.name = name,
                                       .dtype = DTYPE_BF16,
                                       .dimensions = 2,
-                                      .shape = {embedder->positions, embedder->width},
+                                      .shape = {embedder->positions, embedder->latents.width},
                                       .planes = true};
 }
 
 static enum status embed_shard(struct embedder *embedder, struct side *side, int64_t shard) {
   char scale[32];
-  snprintf(scale, sizeof scale, "%.17g", embedder->scale);
+  snprintf(scale, sizeof scale, "%.17g", embedder->latents.scale);
   const struct store_writer_column columns[] = {column_of(embedder, "embeddings"),
                                                 column_of(embedder, "embeddings_alone")};
-  const struct safetensors_pair pairs[] = {{"encoder_hash", embedder->encoder.hash},
+  const struct safetensors_pair pairs[] = {{"encoder_hash", embedder->latents.encoder.hash},
                                            {"scale", scale},
                                            {"tokens", embedder->sides[0].tokens.store.hash}};
   const struct store_writer_options options = {.folder = embedder->stage->folder,
@@ -260,7 +213,7 @@ static enum status embed_shard(struct embedder *embedder, struct side *side, int
                                                .tag = embedder->tag,
                                                .index = shard,
                                                .columns = columns,
-                                               .column_count = embedder->alone ? 2 : 1,
+                                               .column_count = embedder->latents.alone ? 2 : 1,
                                                .pairs = pairs,
                                                .pair_count = sizeof pairs / sizeof *pairs};
   struct store_writer writer;
@@ -300,27 +253,41 @@ static enum status embed_side(struct embedder *embedder, struct side *side) {
 }
 
 static enum status note_facts(const struct embedder *embedder) {
+  const struct latents *latents = &embedder->latents;
+  const struct options *options = embedder->stage->options;
   struct manifest *manifest = embedder->stage->manifest;
   struct scalars *facts = &manifest->facts;
-  TRY(scalars_set_text(facts, "encoder", options_choice(embedder->stage->options, OPTION_encoder)));
-  TRY(scalars_set_text(facts, "encoder_hash", embedder->encoder.hash));
-  TRY(scalars_set_integer(facts, "width", embedder->width));
+  TRY(scalars_set_text(facts, "embed", options_choice(options, OPTION_embed)));
+  TRY(scalars_set_text(facts, "encoder", options_choice(options, OPTION_encoder)));
+  TRY(scalars_set_text(facts, "encoder_hash", latents->encoder.hash));
+  TRY(scalars_set_text(facts, "tokens", embedder->sides[0].tokens.store.hash));
+  TRY(scalars_set_integer(facts, "width", latents->width));
   TRY(scalars_set_integer(facts, "positions", embedder->positions));
-  TRY(scalars_set_real(facts, "scale", embedder->scale));
+  TRY(scalars_set_real(facts, "scale", latents->scale));
   TRY(scalars_set_integer(facts, "train_rows", embedder->sides[0].rows));
   TRY(scalars_set_integer(facts, "held_out_rows", embedder->sides[1].rows));
   return manifest_collect(manifest, embedder->stage->folder);
 }
 
+static enum status embed_sides(struct embedder *embedder) {
+  if (embedder->stage->options->embed == EMBED_ONLINE) {
+    log_line(embedder->stage->log, "no shards: who trains on these embeddings computes them");
+    return STATUS_OK;
+  }
+  for (int i = 0; i < SIDES; i++) TRY(embed_side(embedder, &embedder->sides[i]));
+  return STATUS_OK;
+}
+
 static enum status embed_all(struct embedder *embedder) {
   const struct stage *stage = embedder->stage;
+  const struct latents *latents = &embedder->latents;
   TRY(set_scale(embedder));
   TRY(set_tag(embedder));
   log_line(stage->log, "encoder %s (%s%s), width %lld, outputs divided by %.4g",
-           options_choice(stage->options, OPTION_encoder), embedder->encoder.hash,
+           options_choice(stage->options, OPTION_encoder), latents->encoder.hash,
            stage->options->encoder == ENCODER_RANDOM ? ", random weights" : "",
-           (long long)embedder->width, embedder->scale);
-  for (int i = 0; i < SIDES; i++) TRY(embed_side(embedder, &embedder->sides[i]));
+           (long long)latents->width, latents->scale);
+  TRY(embed_sides(embedder));
   return comm_agree(stage->comm, stage->comm->rank == 0 ? note_facts(embedder) : STATUS_OK);
 }
 

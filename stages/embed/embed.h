@@ -9,9 +9,10 @@
  * becomes row r of the store of the same name: column "embeddings", BF16 [positions, width], the
  * encoder's final hidden states at every position (padding too, which is never a key), divided by
  * one number for all of them: the option embed_scale, or the root mean square over the first rows.
- * Shards have the same bytes for any number of ranks and any batch. Facts of the manifest: encoder,
- * encoder_hash, width, positions, scale, train_rows, held_out_rows. Collective over stage->comm.
- * STOPPED, after finished shards, when asked to stop. */
+ * Shards have the same bytes for any number of ranks and any batch. With `embed: online` there are
+ * none: the scale is decided, and readers encode (stages/flow/latents.h). Facts of the manifest:
+ * embed, encoder, encoder_hash, tokens, width, positions, scale, train_rows, held_out_rows.
+ * Collective over stage->comm. STOPPED, after finished shards, when asked to stop. */
 enum status embed_stage(struct stage *stage);
 
 #endif

@@ -116,3 +116,12 @@ enum status encoder_run(struct encoder *encoder, float *out, const struct t5_inp
   struct run run = {.encoder = encoder, .rows = rows, .out = out};
   return workspace_run(&encoder->workspace, use_tape, &run);
 }
+
+enum status encoder_measure(struct encoder *encoder, size_t *bytes, int64_t batch,
+                            int64_t positions) {
+  const int32_t none = 0; /* lengths and sources are not read while measuring */
+  const struct t5_input rows = {
+      .batch = batch, .positions = positions, .lengths = &none, .sources = &none};
+  struct run run = {.encoder = encoder, .rows = &rows};
+  return workspace_measure(&encoder->workspace, bytes, use_tape, &run);
+}

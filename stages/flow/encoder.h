@@ -2,6 +2,7 @@
 #ifndef STAGES_FLOW_ENCODER_H
 #define STAGES_FLOW_ENCODER_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "pipeline/base/arena.h"
@@ -38,5 +39,9 @@ void encoder_close(struct encoder *encoder);
 /* out[batch * positions, width] = final hidden states of the rows. A row does not depend on the
  * other rows. Local. */
 enum status encoder_run(struct encoder *encoder, float *out, const struct t5_input *rows);
+
+/* Bytes of activations of `batch` rows, without running. Local. */
+enum status encoder_measure(struct encoder *encoder, size_t *bytes, int64_t batch,
+                            int64_t positions);
 
 #endif

@@ -3,29 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/artefact/manifest.h"
-#include "pipeline/base/bf16.h"
-
-static enum status check_encoder(const struct given *given, const struct manifest *manifest,
-                                 const char *folder) {
-  const char *hash;
-  TRY(scalars_get_text(&manifest->facts, "encoder_hash", &hash));
-  CHECK(strcmp(hash, given->encoder.hash) == 0, STATUS_MISMATCH,
-        "'%s' was made by encoder %s, but its options now give %s; run the embed node again, or "
-        "sample with its precision",
-        folder, hash, given->encoder.hash);
-  return STATUS_OK;
-}
-
-static enum status read_scale(struct given *given, const char *folder) {
-  struct manifest manifest = {0};
-  TRY(manifest_read(&manifest, folder));
-  enum status status = scalars_get_real(&manifest.facts, "scale", &given->scale);
-  if (status == STATUS_OK) status = check_encoder(given, &manifest, folder);
-  manifest_free(&manifest);
-  return status;
-}
-
 /* The encoder of the embed node that the model was trained on. */
 static enum status open_encoder(struct given *given, const struct stage *stage,
                                 const struct flow *flow) {
@@ -35,10 +12,12 @@ static enum status open_encoder(struct given *given, const struct stage *stage,
   TRY(recipe_upstream(&embed, stage->recipe, generator, IN_EMBED));
   CHECK(embed, STATUS_MISMATCH, "node '%s': no embed node is upstream of '%s'", stage->node->name,
         generator->name);
-  TRY(encoder_open(&given->encoder, &(struct encoder_request){.options = &embed->options,
-                                                              .vocabulary = flow->vocab->size}));
+  TRY(latents_open(&given->latents, &(struct latents_request){.options = &embed->options,
+                                                              .vocabulary = flow->vocab->size,
+                                                              .positions = flow->positions,
+                                                              .most = given->rows.most}));
   TRY(stage_folder(folder, stage, embed));
-  return read_scale(given, folder);
+  return latents_take_scale(&given->latents, folder);
 }
 
 static enum status take_buffers(struct given *given, const struct flow *flow) {
@@ -49,10 +28,8 @@ static enum status take_buffers(struct given *given, const struct flow *flow) {
   CHECK(given->before && given->after && given->beginning, STATUS_ENVIRONMENT,
         "out of memory: what is given to %zu texts", most);
   if (!flow->kind->needs_embeddings) return STATUS_OK;
-  given->latents = calloc(n * (size_t)flow->embedding_width, sizeof *given->latents);
   given->ranges = calloc(n, sizeof *given->ranges);
-  CHECK(given->latents && given->ranges, STATUS_ENVIRONMENT,
-        "out of memory: latents of %zu tokens that are given", n);
+  CHECK(given->ranges, STATUS_ENVIRONMENT, "out of memory: %zu tokens that are given", n);
   return STATUS_OK;
 }
 
@@ -100,11 +77,10 @@ enum status given_open(struct given *given, const struct stage *stage, const str
 
 void given_close(struct given *given) {
   token_rows_close(&given->rows);
-  encoder_close(&given->encoder);
+  latents_close(&given->latents);
   free(given->before);
   free(given->after);
   free(given->beginning);
-  free(given->latents);
   free(given->ranges);
   *given = (struct given){0};
 }
@@ -132,36 +108,24 @@ static enum status place(struct given *given, int64_t i, int64_t row) {
   return STATUS_OK;
 }
 
-/* As the embed stage leaves them. */
-static enum status encode(struct given *given, int64_t count) {
-  const struct token_rows *rows = &given->rows;
-  const float factor = (float)(1 / given->scale);
-  const int64_t size = count * rows->positions * given->encoder.net.config.width;
-  TRY(encoder_run(&given->encoder, given->latents,
-                  &(struct t5_input){.batch = count,
-                                     .positions = rows->positions,
-                                     .tokens = rows->tokens,
-                                     .ranges = given->ranges}));
-  for (int64_t c = 0; c < size; c++)
-    given->latents[c] = bf16_to_float(bf16_from_float(factor * given->latents[c]));
-  return STATUS_OK;
-}
-
 enum status given_read(struct given *given, int64_t first, int64_t count) {
   if (!given->any) return STATUS_OK;
   TRY(token_rows_read(&given->rows, first, count));
   for (int64_t i = 0; i < count; i++) TRY(place(given, i, first + i));
-  given->shown = (struct flow_given){.latents = given->latents,
+  given->shown = (struct flow_given){.latents = given->latents.values,
                                      .tokens = given->rows.tokens,
                                      .before = given->before,
                                      .after = given->after,
                                      .source = given->rows.pairs};
-  return given->latents ? encode(given, count) : STATUS_OK;
+  if (!given->latents.values) return STATUS_OK;
+  return latents_embed(&given->latents, &(struct latents_rows){.count = count,
+                                                               .tokens = given->rows.tokens,
+                                                               .ranges = given->ranges});
 }
 
 void given_show(const struct given *given, struct flow_request *request) {
   if (!given->any) return;
-  if (given->latents) {
+  if (given->latents.values) {
     request->given = &given->shown;
     return;
   }

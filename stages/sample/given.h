@@ -7,20 +7,18 @@
 #include <stdint.h>
 
 #include "pipeline/base/error.h"
-#include "stages/flow/encoder.h"
 #include "stages/flow/flow.h"
+#include "stages/flow/latents.h"
 #include "stages/flow/token_rows.h"
 #include "stages/stage.h"
 
 struct given {
   bool any;                       /* whether something is given */
   struct token_rows rows;         /* of the unit that was read last */
-  struct encoder encoder;         /* where latents are read */
-  double scale;                   /* what they are divided by */
+  struct latents latents;         /* where they are read: of the rows, for what is given */
   int64_t prefix, suffix;         /* tokens given of each text; 0 for pairs */
   int32_t *before, *after;        /* owned: [most] */
   int32_t *beginning;             /* owned: [most, prefix] */
-  float *latents;                 /* owned: [most, positions, width]; NULL where none are read */
   struct attention_range *ranges; /* owned: [most, positions] */
   struct flow_given shown;        /* points into the above */
 };

@@ -49,6 +49,7 @@ struct train {
   const struct recipe_node *shape; /* the node whose options shape the network; borrowed */
   char tokens_folder[STAGE_PATH_BYTES];
   char embeddings_folder[STAGE_PATH_BYTES]; /* "" without */
+  const struct recipe_node *embed;          /* the node there; borrowed; NULL without */
   char base_folder[STAGE_PATH_BYTES];       /* of what is distilled; "" otherwise */
   char tokenizer_hash[HASH_HEX_BYTES];
   char base_hash[HASH_HEX_BYTES];   /* of the weights that are distilled; "" otherwise */
@@ -63,6 +64,7 @@ struct train {
   struct params params, teacher;
   struct flow flow;
   struct train_data data, held_out;
+  struct latents online; /* with `embed: online`; else zero */
 
   struct param **trained; /* [trained_count] what has a gradient, derived parameters included */
   int64_t trained_count;

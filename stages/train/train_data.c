@@ -33,25 +33,35 @@ static enum status open_sources(struct train_data *data) {
   return data->pairs ? store_find(&data->tokens, &data->source_column, "source_length") : STATUS_OK;
 }
 
-static enum status open_embeddings(struct train_data *data) {
+static enum status open_shards(struct train_data *data) {
   const struct train_data_request *request = &data->request;
-  if (!request->embeddings_folder) return STATUS_OK;
   TRY(store_open(&data->embeddings, request->embeddings_folder, request->side));
   TRY(store_find(&data->embeddings, &data->embedding_column, "embeddings"));
-  CHECK(data->embeddings.rows <= data->tokens.rows, STATUS_MISMATCH,
-        "%s has %" PRId64 " rows, %s has %" PRId64 "; run the embed node again",
-        request->embeddings_folder, data->embeddings.rows, request->tokens_folder,
-        data->tokens.rows);
   if (data->pairs) TRY(store_find(&data->embeddings, &data->alone_column, "embeddings_alone"));
   const struct store_column *column = &data->embedding_column;
   data->width = column->shape[column->dimensions - 1];
+  data->embedded_rows = data->embeddings.rows;
+  return STATUS_OK;
+}
+
+static enum status open_embeddings(struct train_data *data) {
+  const struct train_data_request *request = &data->request;
+  data->embedded_rows = data->tokens.rows;
+  if (request->embeddings_folder) TRY(open_shards(data));
+  if (request->online) {
+    data->width = request->online->width;
+    data->embedded_rows = request->online_rows;
+  }
+  CHECK(data->embedded_rows <= data->tokens.rows, STATUS_MISMATCH,
+        "%" PRId64 " %s rows are embedded, %s has %" PRId64 "; run the embed node again",
+        data->embedded_rows, request->side, request->tokens_folder, data->tokens.rows);
   return STATUS_OK;
 }
 
 static struct order make_order(const struct train_data *data) {
   const struct train_data_request *request = &data->request;
   const bool once = validates(data);
-  const int64_t rows = data->width > 0 ? data->embeddings.rows : data->tokens.rows;
+  const int64_t rows = data->embedded_rows;
   return (struct order){.seed = request->seed,
                         .rows = once && request->row_limit < rows ? request->row_limit : rows,
                         .batch = request->batch,
@@ -61,12 +71,12 @@ static struct order make_order(const struct train_data *data) {
 
 static enum status open_loader(struct train_data *data) {
   const struct train_data_request *request = &data->request;
-  const bool both = data->pairs && data->width;
+  const bool shards = data->request.embeddings_folder != NULL, both = data->pairs && shards;
   const struct loader_field fields[FIELDS] = {
       [TOKENS] = {&data->token_column, DTYPE_I32, request->positions,
                   data->pairs ? request->end : request->pad},
       [SOURCES] = {data->pairs ? &data->source_column : NULL, DTYPE_I32, 1, 0},
-      [EMBEDDINGS] = {data->width ? &data->embedding_column : NULL, DTYPE_F32,
+      [EMBEDDINGS] = {shards ? &data->embedding_column : NULL, DTYPE_F32,
                       request->positions * data->width, 0},
       [ALONE] = {both ? &data->alone_column : NULL, DTYPE_F32, request->positions * data->width,
                  0}};
@@ -137,17 +147,52 @@ enum status train_data_load(struct train_data *data, int64_t step) {
   return STATUS_OK;
 }
 
+/* Slots without a row come last. */
+static int64_t count_rows(const struct train_data *data, int64_t first) {
+  int64_t count = 0;
+  while (count < data->request.rows_each && data->batch->samples[first + count].row >= 0) count++;
+  return count;
+}
+
+static void clear_rows(float *values, int64_t from, int64_t to, int64_t size) {
+  if (values && from < to)
+    memset(values + from * size, 0, (size_t)((to - from) * size) * sizeof *values);
+}
+
+enum status train_data_embed(const struct train_data *data, int64_t j) {
+  struct latents *online = data->request.online;
+  const int64_t first = j * data->request.rows_each, positions = data->request.positions;
+  if (!online) return STATUS_OK;
+  const int64_t count = count_rows(data, first), size = positions * data->width;
+  const struct latents_rows rows = {.count = count,
+                                    .tokens = (const int32_t *)data->batch->fields[TOKENS] +
+                                              first * positions,
+                                    .lengths = data->lengths + first,
+                                    .sources = data->sources + first};
+  TRY(latents_embed(online, &rows));
+  clear_rows(online->values, count, data->request.rows_each, size);
+  clear_rows(online->alone, count, data->request.rows_each, size);
+  return STATUS_OK;
+}
+
+/* Of the micro-shard that begins at slot `first`: a field of the loader, or computed. */
+static const float *embeddings_at(const struct train_data *data, int field, int64_t first) {
+  const struct latents *online = data->request.online;
+  const float *loaded = data->batch->fields[field];
+  if (online) return field == ALONE ? online->alone : online->values;
+  return loaded ? loaded + first * data->request.positions * data->width : NULL;
+}
+
 struct flow_batch train_data_micro(const struct train_data *data, int64_t j) {
   const int64_t first = j * data->request.rows_each, positions = data->request.positions;
-  const float *embeddings = data->batch->fields[EMBEDDINGS], *alone = data->batch->fields[ALONE];
   return (struct flow_batch){
       .count = data->request.rows_each,
       .positions = positions,
       .tokens = (const int32_t *)data->batch->fields[TOKENS] + first * positions,
       .lengths = data->lengths + first,
       .sources = data->pairs ? data->sources + first : NULL,
-      .embeddings = embeddings ? embeddings + first * positions * data->width : NULL,
-      .alone = alone ? alone + first * positions * data->width : NULL,
+      .embeddings = embeddings_at(data, EMBEDDINGS, first),
+      .alone = embeddings_at(data, ALONE, first),
       .samples = data->samples + first,
       .strata = data->strata + first,
       .stratum_count = validates(data) ? data->order.rows : data->request.batch,

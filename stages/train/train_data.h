@@ -12,10 +12,13 @@
 #include "sharding/loader.h"
 #include "sharding/store.h"
 #include "stages/flow/flow.h"
+#include "stages/flow/latents.h"
 
 struct train_data_request {
   const char *tokens_folder;     /* of a finished tokenize node */
-  const char *embeddings_folder; /* of a finished embed node, or NULL */
+  const char *embeddings_folder; /* of a finished embed node with shards, or NULL */
+  struct latents *online;        /* computes embeddings instead; NULL: not; borrowed */
+  int64_t online_rows;           /* ... of the first rows only */
   const char *side;              /* "train" or "held_out": shards whose names begin so */
   int64_t positions;             /* row length */
   int32_t pad, end;              /* what fills rows, and rows of pairs */
@@ -33,7 +36,7 @@ struct train_data {
   struct order order;
   struct loader *loader;
   struct train_data_request request; /* texts in it are borrowed */
-  int64_t width;                     /* channels of embeddings; 0 without */
+  int64_t width, embedded_rows;      /* channels of embeddings, 0 without; rows that have them */
   bool pairs;                        /* rows are a source and a target */
   const struct loader_batch *batch;  /* of the step that was loaded last */
   int32_t *lengths, *sources;        /* [slots]; sources: 0 where rows are not pairs */
@@ -50,6 +53,10 @@ void train_data_close(struct train_data *data);
 
 /* Takes this rank's rows of a step. Local. DAMAGED names shard, block and row. */
 enum status train_data_load(struct train_data *data, int64_t step);
+
+/* Computes the embeddings of micro-shard `j` of this rank where they are not read from shards:
+ * those of train_data_micro until the next call. Local. */
+enum status train_data_embed(const struct train_data *data, int64_t j);
 
 /* The rows of micro-shard `j` of this rank, of the step that was loaded last; valid until the next.
  * Local. */

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "pipeline/artefact/manifest.h"
 #include "pipeline/base/text.h"
 #include "stages/flow/model_weights.h"
 #include "stages/tokenize/tokenizer.h"
@@ -72,15 +73,21 @@ enum status train_inputs_find(struct train *train) {
   TRY(find_tokens(train));
   TRY(find_base(train));
   const struct flow_kind *kind = model_kind(train->shape);
-  if (kind->needs_embeddings) TRY(stage_input(train->embeddings_folder, NULL, stage, IN_EMBED));
+  if (kind->needs_embeddings)
+    TRY(stage_input(train->embeddings_folder, &train->embed, stage, IN_EMBED));
   return hash_options(train);
 }
 
-static struct train_data_request describe(const struct train *train) {
+static bool is_online(const struct train *train) {
+  return train->embed && train->embed->options.embed == EMBED_ONLINE;
+}
+
+static struct train_data_request describe(struct train *train) {
   const struct options *options = train->options;
   return (struct train_data_request){
       .tokens_folder = train->tokens_folder,
-      .embeddings_folder = train->embeddings_folder[0] ? train->embeddings_folder : NULL,
+      .embeddings_folder = train->embed && !is_online(train) ? train->embeddings_folder : NULL,
+      .online = is_online(train) ? &train->online : NULL,
       .side = "train",
       .positions = train->facts.positions,
       .pad = (int32_t)(train->facts.pad >= 0 ? train->facts.pad : 0),
@@ -92,10 +99,13 @@ static struct train_data_request describe(const struct train *train) {
       .shards = train->grid.shards};
 }
 
+/* Embeddings that are computed follow from the encoder, its precision, the scale and the tokens. */
 static enum status fingerprint(struct train *train) {
-  char both[2 * HASH_HEX_BYTES] = {0};
+  char both[2 * HASH_HEX_BYTES] = {0}, online[HASH_HEX_BYTES];
   strncat(both, train->data.tokens.hash, HASH_HEX_BYTES);
-  if (train->data.width > 0) strncat(both, train->data.embeddings.hash, HASH_HEX_BYTES);
+  if (is_online(train)) TRY(latents_hash(online, &train->online, train->data.tokens.hash));
+  if (train->embed)
+    strncat(both, is_online(train) ? online : train->data.embeddings.hash, HASH_HEX_BYTES);
   order_fingerprint(train->fingerprint, &train->data.order,
                     &(struct order_fingerprint){.data_hash = both,
                                                 .tokenizer_hash = train->tokenizer_hash,
@@ -103,9 +113,7 @@ static enum status fingerprint(struct train *train) {
   return STATUS_OK;
 }
 
-static enum status check_embeddings(const struct train *train) {
-  if (train->data.width == 0) return STATUS_OK;
-  const char *tokens = store_value(&train->data.embeddings, "tokens");
+static enum status check_tokens(const struct train *train, const char *tokens) {
   CHECK(tokens && strcmp(tokens, train->data.tokens.hash) == 0, STATUS_MISMATCH,
         "'%s' embeds tokens %s, but '%s' holds %s; run the embed node again",
         train->embeddings_folder, tokens ? tokens : "that it does not name", train->tokens_folder,
@@ -113,12 +121,56 @@ static enum status check_embeddings(const struct train *train) {
   return STATUS_OK;
 }
 
+/* What the embed node decided for those who compute its embeddings. */
+struct decided {
+  char tokens[HASH_HEX_BYTES];
+  int64_t train_rows, held_out_rows;
+};
+
+static enum status take_decided(struct decided *decided, const struct scalars *facts) {
+  const char *tokens;
+  TRY(scalars_get_text(facts, "tokens", &tokens));
+  strncpy(decided->tokens, tokens, sizeof decided->tokens - 1);
+  TRY(scalars_get_integer(facts, "train_rows", &decided->train_rows));
+  return scalars_get_integer(facts, "held_out_rows", &decided->held_out_rows);
+}
+
+static enum status read_decided(struct decided *decided, const char *folder) {
+  struct manifest manifest = {0};
+  TRY(manifest_read(&manifest, folder));
+  const enum status status = take_decided(decided, &manifest.facts);
+  manifest_free(&manifest);
+  return status;
+}
+
+static enum status open_online(struct train *train, struct decided *decided) {
+  const struct recipe_node *tokens;
+  char folder[STAGE_PATH_BYTES];
+  const struct options *options = train->options;
+  if (!is_online(train)) return STATUS_OK;
+  TRY(read_decided(decided, train->embeddings_folder));
+  TRY(stage_input(folder, &tokens, train->stage, IN_TOKENIZE));
+  TRY(latents_open(&train->online,
+                   &(struct latents_request){.options = &train->embed->options,
+                                             .vocabulary = train->facts.vocabulary,
+                                             .positions = train->facts.positions,
+                                             .most = options->batch / options->micro_shards,
+                                             .pairs = tokens->options.packing == PACKING_PAIRS}));
+  return latents_take_scale(&train->online, train->embeddings_folder);
+}
+
 enum status train_inputs_open(struct train *train) {
+  struct decided decided = {0};
+  TRY(open_online(train, &decided));
   struct train_data_request request = describe(train);
+  request.online_rows = decided.train_rows;
   TRY(train_data_open(&train->data, &request, &train->declarations));
-  TRY(check_embeddings(train));
+  if (train->embed)
+    TRY(check_tokens(train, is_online(train) ? decided.tokens
+                                             : store_value(&train->data.embeddings, "tokens")));
   request.side = "held_out";
   request.row_limit = train->options->validate_rows;
+  request.online_rows = decided.held_out_rows;
   TRY(train_data_open(&train->held_out, &request, &train->declarations));
   train->facts.embedding_width = train->data.width;
   return fingerprint(train);

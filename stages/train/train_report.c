@@ -43,12 +43,18 @@ static enum status measure_use(void *context, struct tape *tape) {
 }
 
 /* The accounts of a rank; those that are zero are not there. */
-enum { ACCOUNTS = 8 };
+enum { ENCODER_ACCOUNT = 7, ACCOUNTS = 9 };
 
 struct account {
   const char *name;
   size_t bytes;
 };
+
+static size_t online_bytes(const struct train *train) {
+  const struct latents *online = &train->online;
+  const struct encoder *encoder = &online->encoder;
+  return online->arena.peak + encoder->weights.peak + encoder->workspace.data.peak;
+}
 
 static void list_accounts(struct account accounts[ACCOUNTS], const struct train *train) {
   const struct arena *scratch = &train->optimizer.scratch;
@@ -60,17 +66,20 @@ static void list_accounts(struct account accounts[ACCOUNTS], const struct train 
       {"gradients", train->sums.peak},
       {"working gradients", train->gradients ? gradients_working_bytes(train->gradients) : 0},
       {"activations", train->workspace.data.peak},
+      [ENCODER_ACCOUNT] = {"encoder", online_bytes(train)},
       {"declarations", train->declarations.peak},
   };
   memcpy(accounts, all, sizeof all);
 }
 
-/* Before the first step, when nothing was computed yet; `activations` were measured. */
-static void say_memory(const struct train *train, size_t activations) {
+/* Before the first step, when nothing was computed yet; `activations` and what the encoder needs
+ * were measured. */
+static void say_memory(const struct train *train, size_t activations, size_t encoder) {
   struct account accounts[ACCOUNTS];
   char line[512] = "", size[24];
   int length = 0;
   list_accounts(accounts, train);
+  accounts[ENCODER_ACCOUNT].bytes = encoder;
   for (int i = 0; i < ACCOUNTS; i++)
     if (accounts[i].bytes > 0 && length < (int)sizeof line)
       length += snprintf(line + length, sizeof line - (size_t)length, "%s %s, ", accounts[i].name,
@@ -81,7 +90,7 @@ static void say_memory(const struct train *train, size_t activations) {
 enum status train_report_start(struct train *train) {
   const struct options *options = train->options;
   char parameters[PROGRESS_COUNT_BYTES], flop[PROGRESS_COUNT_BYTES];
-  size_t activations = 0;
+  size_t activations = 0, encoder = 0;
   log_line(log_of(train),
            "%s: %s parameters, vocabulary %" PRId64 ", rows of %" PRId64 " tokens, %s %s",
            train->flow.kind->name, progress_count(parameters, (double)params_count(&train->params)),
@@ -101,7 +110,8 @@ enum status train_report_start(struct train *train) {
     log_warn(log_of(train), "fast sums: losses depend on the number of ranks in their last bits");
   TRY(comm_agree(train->grid.world, train_data_load(&train->data, train->counts.step)));
   TRY(workspace_measure(&train->workspace, &activations, measure_use, train));
-  say_memory(train, activations);
+  if (train->online.values) TRY(latents_bytes(&encoder, &train->online));
+  say_memory(train, activations, encoder);
   return STATUS_OK;
 }
 

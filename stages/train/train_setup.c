@@ -272,6 +272,7 @@ void train_close(struct train *train) {
   optimizer_free(&train->optimizer);
   train_data_close(&train->held_out);
   train_data_close(&train->data);
+  latents_close(&train->online);
   arena_free(&train->state);
   arena_free(&train->sums);
   arena_free(&train->weights);

@@ -35,6 +35,9 @@ static enum status use_tape(void *context, struct tape *tape) {
 
 static enum status micro_step(struct train *train, int64_t j, enum flow_rows rows,
                               struct train_losses *losses) {
+  timer_switch(&train->timer, TIMER_EMBED);
+  TRY(train_data_embed(&train->data, j));
+  timer_switch(&train->timer, TIMER_OTHER);
   struct micro micro = {
       .train = train, .batch_losses = losses, .batch = train_data_micro(&train->data, j)};
   micro.batch.rows = rows;

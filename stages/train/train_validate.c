@@ -23,6 +23,7 @@ static enum status pass(struct train *train, int64_t index, struct train_losses 
   TRY(comm_agree(train->grid.world, train_data_load(&train->held_out, index)));
   TRY(train_losses_weigh(train, &train->held_out, &these));
   for (int64_t j = 0; j < grid_micro_steps(&train->grid); j++) {
+    TRY(train_data_embed(&train->held_out, j));
     struct look look = {.train = train, .batch = train_data_micro(&train->held_out, j)};
     TRY(workspace_run(&train->workspace, use_tape, &look));
     train_losses_keep(train, j, &look.losses, false);

@@ -10,6 +10,7 @@
 #include "sharding/gradients.h"
 #include "sharding/tree.h"
 #include "stages/flow/model.h"
+#include "stages/model/networks/t5_encoder.h"
 #include "stages/model/tape/workspace.h"
 #include "stages/train/optimizer.h"
 
@@ -246,6 +247,64 @@ static void other_accounts_are_those_measured(void **state) {
   }
 }
 
+/* A T5 encoder that reads `rows` rows of `positions`. */
+struct encoded {
+  struct t5_encoder net;
+  int64_t rows, positions;
+};
+
+static enum status use_encoder(void *context, struct tape *tape) {
+  const struct encoded *encoded = context;
+  const int32_t none = 0;
+  const struct t5_input input = {
+      .batch = encoded->rows, .positions = encoded->positions, .lengths = &none};
+  tape->recording = tape->training = false;
+  (void)t5_encoder_forward(tape, &encoded->net, &input);
+  return tape->status;
+}
+
+static void assert_encoder(const struct encoder_size *size, enum dtype element) {
+  struct arena declarations, weights;
+  struct params params;
+  struct kernels kernels;
+  struct workspace workspace;
+  size_t measured = 0;
+  struct encoded encoded = {.rows = 3, .positions = 80};
+  const struct t5_config config = {.vocabulary = size->vocabulary,
+                                   .width = size->width,
+                                   .heads = size->heads,
+                                   .head_dim = size->inner / size->heads,
+                                   .feedforward = size->feedforward,
+                                   .depth = size->depth,
+                                   .buckets = 32,
+                                   .max_distance = 128,
+                                   .epsilon = 1e-6,
+                                   .gated = size->gated};
+  const bool narrow = element == DTYPE_BF16;
+  assert_ok(arena_init(&declarations, "declarations", 1 << 20));
+  params_init(&params, &declarations);
+  t5_encoder_declare(&encoded.net, &params, &config, true);
+  arena_measure(&weights, "weights");
+  params_bind(&params, &weights, element, false);
+  assert_planned("encoder", "weights", encoder_size_weight_bytes(size, narrow), weights.peak);
+  assert_ok(kernels_open(&kernels, "cpu", element));
+  assert_ok(workspace_init(&workspace, &kernels, "activations"));
+  assert_ok(workspace_measure(&workspace, &measured, use_encoder, &encoded));
+  assert_planned("encoder", size->gated ? "gated" : "values",
+                 encoder_size_value_bytes(size, encoded.rows, encoded.positions, narrow), measured);
+  workspace_free(&workspace);
+  arena_free(&declarations);
+}
+
+static void encoders_are_those_declared(void **state) {
+  (void)state;
+  struct encoder_size size = {
+      .vocabulary = 500, .width = 96, .heads = 3, .inner = 192, .feedforward = 224, .depth = 4};
+  assert_encoder(&size, DTYPE_F32);
+  size.gated = true;
+  assert_encoder(&size, DTYPE_BF16);
+}
+
 static void trees_are_as_deep(void **state) {
   (void)state;
   for (int64_t leaves = 1; leaves < 300; leaves++)
@@ -258,6 +317,7 @@ int main(void) {
       cmocka_unit_test(activations_are_those_measured),
       cmocka_unit_test(distillation_is_planned_for_jumps_alone),
       cmocka_unit_test(other_accounts_are_those_measured),
+      cmocka_unit_test(encoders_are_those_declared),
       cmocka_unit_test(trees_are_as_deep),
   };
   return cmocka_run_group_tests_name("plan", tests, NULL, NULL);
