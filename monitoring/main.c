@@ -1,6 +1,7 @@
 /* millrace-report: what a run found.
  *
- *   millrace-report --run runs/<run> --node <node>   makes a report node; `millrace run` does this
+ *   millrace-report --run runs/<run> --node <node>   makes a report node, or the table of a sweep
+ *                                                    node; `millrace run` does this
  *   millrace-report runs/<run>                       shows a finished run again
  */
 #include <limits.h>
@@ -8,6 +9,7 @@
 #include <string.h>
 
 #include "monitoring/report.h"
+#include "monitoring/sweep_table.h"
 #include "pipeline/base/file.h"
 #include "pipeline/driver/publication.h"
 
@@ -16,7 +18,7 @@ enum { TERMINAL_TEXTS = 1 };
 static const char *const PAGE_NAME = "report.html";
 static const char *const HELP =
     "millrace-report RUN-FOLDER            show the report of a finished run\n"
-    "millrace-report --run RUN --node NODE  make a report node (`millrace run` does this)\n";
+    "millrace-report --run RUN --node NODE  make a report or sweep node (`millrace run` does)\n";
 
 struct request {
   const char *run_folder, *node; /* node NULL: show */
@@ -79,11 +81,30 @@ static enum status write_page(const struct report *report, const char *folder) {
   return status;
 }
 
+static enum status make_sweep(struct publication *publication, const char *run_folder) {
+  struct run run;
+  struct sweep_of of;
+  const struct recipe_node *node;
+  TRY(run_open_folder(&run, run_folder));
+  enum status status = recipe_find(&node, &run.recipe, publication->node->name);
+  if (status == STATUS_OK) status = sweep_of_open(&of, &run, node);
+  if (status == STATUS_OK) {
+    struct text table = {0};
+    status = sweep_table_make(publication, &of, &table);
+    if (table.bytes) printf("\n%s\n", table.bytes);
+    text_free(&table);
+    sweep_of_close(&of);
+  }
+  run_close(&run);
+  return status;
+}
+
 static enum status make(struct publication *publication, const struct recipe *recipe,
                         const struct recipe_node *node, const char *run_folder) {
   struct report report;
   TRY(publication_begin(publication, recipe, node, run_folder));
   if (publication->start == RUN_FOLDER_FINISHED) return show(recipe, run_folder);
+  if (node->kind == KIND_SWEEP) return make_sweep(publication, run_folder);
   TRY(report_gather(&report, recipe, node, run_folder));
   enum status status = write_page(&report, publication->folder.partial);
   if (status == STATUS_OK) status = print_text(&report);

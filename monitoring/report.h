@@ -13,6 +13,8 @@ struct report {
   const struct recipe *recipe;  /* borrowed */
   struct evaluation evaluation; /* empty when the node is from no evaluation */
   struct curves curves;         /* of every training node of the run */
+  struct text sweeps;           /* owned; the tables of the sweeps it is from, as HTML */
+  struct text sweeps_plain;     /* owned; and as they are for people */
 };
 
 /* Gathers what a report node shows: the evaluation it is from (directly or through others), and the

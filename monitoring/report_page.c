@@ -276,6 +276,7 @@ enum status report_write_page(struct text *html, const struct report *report) {
   TRY(text_format(html, "</h1>\n<p class='soft'>seed %lld, %zu nodes</p>\n",
                   (long long)report->recipe->seed, report->recipe->node_count));
   TRY(write_evaluation(html, &report->evaluation));
+  if (report->sweeps.bytes) TRY(text_add(html, report->sweeps.bytes));
   TRY(write_training(html, report));
   if (report->evaluation.system_count) TRY(write_samples(html, &report->evaluation));
   return text_add(html, "</body></html>\n");

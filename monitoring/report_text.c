@@ -104,10 +104,11 @@ static enum status write_wrapped(struct text *out, const char *sample) {
   return STATUS_OK;
 }
 
-enum status report_write_text(struct text *out, const struct report *report, int texts) {
+static enum status write_evaluation(struct text *out, const struct report *report, int texts) {
   const struct evaluation *evaluation = &report->evaluation;
   TRY(write_scores(out, evaluation));
   if (evaluation->system_count == 0 && evaluation->score_count > 0) return STATUS_OK;
+  if (evaluation->system_count == 0 && report->sweeps_plain.bytes) return STATUS_OK;
   if (evaluation->system_count == 0)
     return text_add(out, "nothing was evaluated: the report shows training curves only\n");
   TRY(write_table(out, evaluation));
@@ -122,4 +123,9 @@ enum status report_write_text(struct text *out, const struct report *report, int
     }
   }
   return STATUS_OK;
+}
+
+enum status report_write_text(struct text *out, const struct report *report, int texts) {
+  TRY(write_evaluation(out, report, texts));
+  return text_add(out, report->sweeps_plain.bytes ? report->sweeps_plain.bytes : "");
 }

@@ -20,7 +20,8 @@ static enum status (*const functions[KIND_COUNT])(struct stage *) = {
 #define STAGE(NAME, function) [KIND_##NAME] = function,
 #include "stages/stages.def"
 #undef STAGE
-    [KIND_REPORT] = NULL, /* a program of its own */
+    [KIND_SWEEP] = NULL, /* of programs of their own */
+    [KIND_REPORT] = NULL,
 };
 
 enum stage_count {
@@ -29,7 +30,7 @@ enum stage_count {
 #undef STAGE
   STAGE_COUNT
 };
-_Static_assert(STAGE_COUNT == KIND_COUNT - 1, "a kind of kinds.def has no line in stages.def");
+_Static_assert(STAGE_COUNT == KIND_COUNT - 2, "a kind of kinds.def has no line in stages.def");
 
 static int64_t environment_integer(const char *name) {
   const char *text = getenv(name);

@@ -19,7 +19,7 @@ enum {
   IN_ALL = (1 << KIND_COUNT) - 1,
   IN_TRAINING = IN_AUTOENCODE | IN_PRETRAIN | IN_DISTILL,
   IN_MODEL = IN_EMBED | IN_TRAINING | IN_SAMPLE | IN_EVALUATE, /* kinds that run a network */
-  IN_MPI = IN_ALL & ~IN_REPORT
+  IN_MPI = IN_ALL & ~(IN_SWEEP | IN_REPORT)
 };
 
 /* The word used in recipes, such as "tokenize". Borrowed. Local. */

@@ -16,15 +16,12 @@ static bool has_range(const struct option_row *row) {
 
 /* "an integer from 1 to 100 steps", "one of: a b", ... */
 static const char *expectation(char out[512], const struct option_row *row) {
-  static const char *const words[] = {[OPTION_TYPE_INTEGER] = "an integer",
-                                      [OPTION_TYPE_REAL] = "a number",
-                                      [OPTION_TYPE_BOOLEAN] = "true or false",
-                                      [OPTION_TYPE_TEXT] = "a text",
-                                      [OPTION_TYPE_PATH] = "a path",
-                                      [OPTION_TYPE_CHOICE] = "one of:",
-                                      [OPTION_TYPE_INTEGERS] = "integers",
-                                      [OPTION_TYPE_REALS] = "numbers",
-                                      [OPTION_TYPE_PATHS] = "paths"};
+  static const char *const words[] = {
+      [OPTION_TYPE_INTEGER] = "an integer",    [OPTION_TYPE_REAL] = "a number",
+      [OPTION_TYPE_BOOLEAN] = "true or false", [OPTION_TYPE_TEXT] = "a text",
+      [OPTION_TYPE_PATH] = "a path",           [OPTION_TYPE_CHOICE] = "one of:",
+      [OPTION_TYPE_INTEGERS] = "integers",     [OPTION_TYPE_REALS] = "numbers",
+      [OPTION_TYPE_PATHS] = "paths",           [OPTION_TYPE_SETTINGS] = "settings"};
   int used = snprintf(out, 512, "%s", words[row->type]);
   if (has_range(row))
     used += snprintf(out + used, 512 - (size_t)used, " from %.10g to %.10g", row->min, row->max);
@@ -108,11 +105,20 @@ static enum status set_scalar(struct options *options, const struct option_row *
   }
 }
 
+static enum status set_settings(struct option_settings *out, const struct option_row *row,
+                                struct option_text value) {
+  const char *valid;
+  for (size_t i = 0; i < value.count; i++) TRY(set_text(&valid, row, value.items[i], value.where));
+  *out = (struct option_settings){value.count, value.items};
+  return STATUS_OK;
+}
+
 static enum status set_list(struct options *options, const struct option_row *row,
                             struct option_text value) {
+  CHECK(value.count > 0, STATUS_MISMATCH, "%s: %s: the list is empty", value.where, row->key);
+  if (row->type == OPTION_TYPE_SETTINGS) return set_settings(member(options, row), row, value);
   CHECK(value.count <= OPTION_ITEMS, STATUS_MISMATCH, "%s: %s: %zu items, the limit is %d",
         value.where, row->key, value.count, OPTION_ITEMS);
-  CHECK(value.count > 0, STATUS_MISMATCH, "%s: %s: the list is empty", value.where, row->key);
   struct option_integers *integers = member(options, row);
   struct option_reals *reals = member(options, row);
   struct option_texts *texts = member(options, row);
@@ -124,7 +130,7 @@ static enum status set_list(struct options *options, const struct option_row *ro
     else
       TRY(set_text(&texts->values[i], row, value.items[i], value.where));
   }
-  *(size_t *)member(options, row) = value.count; /* the first member of all three */
+  *(size_t *)member(options, row) = value.count; /* the first member of each */
   return STATUS_OK;
 }
 
@@ -184,6 +190,7 @@ static enum status format_list(struct text *text, const struct options *options,
   const struct option_integers *integers = value;
   const struct option_reals *reals = value;
   const struct option_texts *texts = value;
+  const struct option_settings *settings = value;
   TRY(text_add(text, "["));
   for (size_t i = 0; i < *(const size_t *)value; i++) {
     if (i) TRY(text_add(text, ", "));
@@ -192,7 +199,8 @@ static enum status format_list(struct text *text, const struct options *options,
     else if (row->type == OPTION_TYPE_REALS)
       TRY(format_real(text, reals->values[i]));
     else
-      TRY(format_text(text, texts->values[i]));
+      TRY(format_text(text,
+                      row->type == OPTION_TYPE_SETTINGS ? settings->values[i] : texts->values[i]));
   }
   return text_add(text, "]");
 }

@@ -39,6 +39,12 @@ struct option_texts {
   const char *values[OPTION_ITEMS]; /* borrowed */
 };
 
+/* Settings of other nodes, "node.key=value" each. */
+struct option_settings {
+  size_t count;
+  const char *const *values; /* borrowed */
+};
+
 #define OPTION_MEMBER_INTEGER int64_t
 #define OPTION_MEMBER_REAL double
 #define OPTION_MEMBER_BOOLEAN bool
@@ -48,6 +54,7 @@ struct option_texts {
 #define OPTION_MEMBER_INTEGERS struct option_integers
 #define OPTION_MEMBER_REALS struct option_reals
 #define OPTION_MEMBER_PATHS struct option_texts
+#define OPTION_MEMBER_SETTINGS struct option_settings
 
 struct options {
 #define OPTION(key, type, fallback, min, max, unit, kinds, when, effect, help)                     \
@@ -72,7 +79,8 @@ enum option_type {
   OPTION_TYPE_CHOICE,
   OPTION_TYPE_INTEGERS,
   OPTION_TYPE_REALS,
-  OPTION_TYPE_PATHS
+  OPTION_TYPE_PATHS,
+  OPTION_TYPE_SETTINGS
 };
 
 /* One row of the table. */

@@ -8,7 +8,7 @@ static const char *const type_names[] = {
     [OPTION_TYPE_BOOLEAN] = "boolean",   [OPTION_TYPE_TEXT] = "text",
     [OPTION_TYPE_PATH] = "path",         [OPTION_TYPE_CHOICE] = "choice",
     [OPTION_TYPE_INTEGERS] = "integers", [OPTION_TYPE_REALS] = "numbers",
-    [OPTION_TYPE_PATHS] = "paths"};
+    [OPTION_TYPE_PATHS] = "paths",       [OPTION_TYPE_SETTINGS] = "settings"};
 
 static const char *default_of(const struct option_row *row) {
   if (!row->fallback) return "required";

@@ -68,6 +68,11 @@ void recipe_free(struct recipe *recipe);
  * resolved.yaml. Parsing it gives an equal recipe. Local. */
 enum status recipe_write(struct text *text, const struct recipe *recipe);
 
+/* Appends the recipe, called `name`, of the nodes that `node` reads, directly or through others,
+ * with what is not default only: settings may then change which options are read. Local. */
+enum status recipe_write_above(struct text *text, const struct recipe *recipe,
+                               const struct recipe_node *node, const char *name);
+
 /* The node called `name`. Local. MISMATCH with the nearest name when there is none. */
 enum status recipe_find(const struct recipe_node **node, const struct recipe *recipe,
                         const char *name);

@@ -1,6 +1,7 @@
 /* Rules over a node and the nodes it is from: an input that would not be read is an error, and so
  * is one that does not fit the others (R-DLM-10, R-TOK-5). */
 #include "pipeline/config/recipe_resolve.h"
+#include "pipeline/config/sweep.h"
 
 static const char *method_of(const struct recipe_node *node) {
   return options_choice(&node->options, OPTION_method);
@@ -84,9 +85,17 @@ static enum status check_evaluation(const struct recipe *recipe, const struct re
   return check_judge(recipe, node);
 }
 
+static enum status check_sweep(const struct recipe *recipe, const struct recipe_node *node) {
+  struct sweep sweep;
+  TRY(sweep_expand(&sweep, recipe, node));
+  sweep_free(&sweep);
+  return STATUS_OK;
+}
+
 enum status recipe_check(const struct recipe *recipe, const struct recipe_node *node) {
   if (node->kind == KIND_PRETRAIN) return check_embeddings(recipe, node);
   if (node->kind == KIND_DISTILL) return check_distill(node);
   if (node->kind == KIND_EVALUATE) return check_evaluation(recipe, node);
+  if (node->kind == KIND_SWEEP) return check_sweep(recipe, node);
   return STATUS_OK;
 }

@@ -43,8 +43,15 @@ static enum status find_node(struct raw_block **block, const struct raw_recipe *
        nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
 }
 
-/* "[a, b]" becomes a list; anything else is one text, taken as it is. */
-static enum status split_value(struct option_text *value, struct pool *pool, const char *written) {
+size_t raw_item(const char *at) {
+  int depth = 0;
+  const char *end = at;
+  for (; *end && (depth > 0 || !strchr(" ,]", *end)); end++)
+    depth += *end == '[' ? 1 : *end == ']' ? -1 : 0;
+  return (size_t)(end - at);
+}
+
+enum status raw_value(struct option_text *value, struct pool *pool, const char *written) {
   const char **items;
   void *piece;
   TRY(pool_take(&piece, pool, (strlen(written) + 1) * sizeof *items));
@@ -58,7 +65,7 @@ static enum status split_value(struct option_text *value, struct pool *pool, con
   }
   for (const char *at = written + 1; at < written + length - 1;) {
     at += strspn(at, " ,");
-    const size_t item = strcspn(at, " ,]");
+    const size_t item = raw_item(at);
     if (item) TRY(pool_bytes(&items[value->count++], pool, at, item));
     at += item;
     if (*at == ']') break;
@@ -84,6 +91,6 @@ enum status raw_set(struct raw_recipe *raw, const char *written) {
   } else if (strcmp(path, "name") == 0 || strcmp(path, "seed") == 0 || strcmp(path, "ranks") == 0) {
     block = &raw->top;
   }
-  TRY(split_value(&setting.value, raw->pool, equals + 1));
+  TRY(raw_value(&setting.value, raw->pool, equals + 1));
   return raw_add(block, setting, true);
 }

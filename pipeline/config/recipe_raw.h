@@ -42,6 +42,14 @@ enum status raw_read(struct raw_recipe *raw, const struct text *bytes);
  * does not exist. */
 enum status raw_set(struct raw_recipe *raw, const char *written);
 
+/* Length of the item of a written list at `at`: up to a space, a comma or the list's end, those
+ * within brackets of its own left aside. Local. */
+size_t raw_item(const char *at);
+
+/* Reads a written value: "[a, b]" becomes a list, anything else is one text, taken as it is.
+ * `where` is left alone. Local. ENVIRONMENT when memory is out. */
+enum status raw_value(struct option_text *value, struct pool *pool, const char *written);
+
 /* The setting with this key, or NULL. Borrowed. Local. */
 const struct raw_setting *raw_find(const struct raw_block *block, const char *key);
 

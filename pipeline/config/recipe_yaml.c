@@ -33,9 +33,82 @@ static enum status read_scalar(const char **text, struct reader reader, const ya
   return pool_text(text, reader.raw->pool, bytes);
 }
 
+/* Appends "a", or "[a,b]" for a list; nested lists likewise. */
+static enum status add_value(struct text *text, struct reader reader, const yaml_node_t *node,
+                             const char *key) {
+  const char *scalar;
+  if (node->type != YAML_SEQUENCE_NODE) {
+    TRY(read_scalar(&scalar, reader, node, key));
+    CHECK(!strpbrk(scalar, " ,[]\n"), STATUS_MISMATCH,
+          "%s:%zu: %s: a value of a sweep cannot have spaces, commas or brackets: '%s'",
+          reader.raw->file, line_of(node), key, scalar);
+    return text_add(text, scalar);
+  }
+  TRY(text_add(text, "["));
+  for (const yaml_node_item_t *item = node->data.sequence.items.start;
+       item < node->data.sequence.items.top; item++) {
+    if (item > node->data.sequence.items.start) TRY(text_add(text, ","));
+    TRY(add_value(text, reader, yaml_document_get_node(reader.document, *item), key));
+  }
+  return text_add(text, "]");
+}
+
+/* Appends "key=value" of a pair. */
+static enum status add_setting(struct text *text, struct reader reader,
+                               const yaml_node_pair_t *pair) {
+  const char *key;
+  TRY(read_scalar(&key, reader, yaml_document_get_node(reader.document, pair->key), "a key"));
+  TRY(text_format(text, "%s=", key));
+  return add_value(text, reader, yaml_document_get_node(reader.document, pair->value), key);
+}
+
+/* A mapping as "key=value key=value"; anything else is a text already. */
+static enum status read_settings(const char **item, struct reader reader, const yaml_node_t *node,
+                                 const char *key) {
+  struct text text = {0};
+  if (node->type != YAML_MAPPING_NODE) return read_scalar(item, reader, node, key);
+  enum status status = text_add(&text, "");
+  const yaml_node_pair_t *first = node->data.mapping.pairs.start;
+  for (const yaml_node_pair_t *pair = first;
+       status == STATUS_OK && pair < node->data.mapping.pairs.top; pair++) {
+    if (pair > first) status = text_add(&text, " ");
+    if (status == STATUS_OK) status = add_setting(&text, reader, pair);
+  }
+  if (status == STATUS_OK) status = pool_text(item, reader.raw->pool, text.bytes);
+  text_free(&text);
+  return status;
+}
+
+/* Whether the key's value is settings of other nodes, which may be written as mappings. */
+static bool holds_settings(const char *key) {
+  const enum option option = options_find(key);
+  return option != OPTION_COUNT && options_row(option)->type == OPTION_TYPE_SETTINGS;
+}
+
+/* {a: [1, 2], b: 3} as the list "a=[1,2]", "b=3". */
+static enum status read_pairs(struct option_text *value, struct reader reader,
+                              const yaml_node_t *node) {
+  const yaml_node_pair_t *first = node->data.mapping.pairs.start;
+  const size_t count = (size_t)(node->data.mapping.pairs.top - first);
+  void *piece;
+  TRY(pool_take(&piece, reader.raw->pool, (count + 1) * sizeof *value->items));
+  const char **items = piece;
+  *value = (struct option_text){items, count, true, value->where};
+  for (size_t i = 0; i < count; i++) {
+    struct text text = {0};
+    enum status status = add_setting(&text, reader, first + i);
+    if (status == STATUS_OK) status = pool_text(&items[i], reader.raw->pool, text.bytes);
+    text_free(&text);
+    TRY(status);
+  }
+  return STATUS_OK;
+}
+
 static enum status read_value(struct option_text *value, struct reader reader,
                               const yaml_node_t *node, const char *key) {
   TRY(place(&value->where, reader, node));
+  if (holds_settings(key) && node->type == YAML_MAPPING_NODE)
+    return read_pairs(value, reader, node);
   value->is_list = node->type == YAML_SEQUENCE_NODE;
   const yaml_node_item_t *start = value->is_list ? node->data.sequence.items.start : NULL;
   value->count = value->is_list ? (size_t)(node->data.sequence.items.top - start) : 1;
@@ -44,8 +117,11 @@ static enum status read_value(struct option_text *value, struct reader reader,
   const char **items = piece;
   value->items = items;
   if (!value->is_list) return read_scalar(&items[0], reader, node, key);
-  for (size_t i = 0; i < value->count; i++)
-    TRY(read_scalar(&items[i], reader, yaml_document_get_node(reader.document, start[i]), key));
+  for (size_t i = 0; i < value->count; i++) {
+    const yaml_node_t *item = yaml_document_get_node(reader.document, start[i]);
+    TRY(holds_settings(key) ? read_settings(&items[i], reader, item, key)
+                            : read_scalar(&items[i], reader, item, key));
+  }
   return STATUS_OK;
 }
 

@@ -10,6 +10,7 @@
 #include "pipeline/driver/estimate.h"
 #include "pipeline/driver/graph.h"
 #include "pipeline/driver/launch.h"
+#include "pipeline/driver/sweep_plan.h"
 #include "pipeline/driver/training_plan.h"
 
 /* What the plan is of. */
@@ -62,8 +63,23 @@ static enum status print_embeddings(const struct plan *plan, const struct estima
       .free_bytes = free_bytes(plan->run)});
 }
 
+/* What the configurations of a sweep take, added to its estimate. */
+static enum status print_sweep(const struct plan *plan, const struct recipe_node *node, bool look,
+                               struct estimate *estimate) {
+  struct sweep_of of;
+  struct sweep_plan sums;
+  if (node->kind != KIND_SWEEP) return STATUS_OK;
+  TRY(sweep_of_open(&of, plan->run, node));
+  const enum status status = sweep_plan_of(&sums, &of, &plan->site, &plan->rates, look);
+  sweep_of_close(&of);
+  TRY(status);
+  estimate->disk_bytes = sums.disk_bytes;
+  sweep_plan_print(&sums);
+  return STATUS_OK;
+}
+
 static enum status print_node(const struct plan *plan, const struct graph *graph,
-                              const struct estimate *estimates, size_t index) {
+                              struct estimate *estimates, size_t index) {
   const struct run *run = plan->run;
   const struct site *site = &plan->site;
   const struct recipe_node *node = &run->recipe.nodes[index];
@@ -74,7 +90,8 @@ static enum status print_node(const struct plan *plan, const struct graph *graph
            (long long)launch_threads(site, node));
   printf(", %s\n", report->running ? "running" : graph_state_name(report->state));
   if (report->state == NODE_FINISHED) return STATUS_OK;
-  print_sizes(&estimates[index]);
+  if (node->kind != KIND_SWEEP) print_sizes(&estimates[index]);
+  TRY(print_sweep(plan, node, !report->waits, &estimates[index]));
   TRY(training_plan_print(run, node, site, &plan->rates));
   TRY(print_embeddings(plan, estimates, node));
   return print_launch(run, site, node);
@@ -128,7 +145,7 @@ static enum status print_plan(struct run *run, const struct arguments *arguments
   if (arguments->node) TRY(recipe_find(&target, &run->recipe, arguments->node));
   TRY(print_nodes(&plan, graph, target));
   for (size_t i = 0; i < run->recipe.node_count; i++)
-    if (run_wants(run, target, i)) TRY(training_plan_check(run, &run->recipe.nodes[i], arguments));
+    if (run_wants(run, target, i)) TRY(sweep_check_node(run, &run->recipe.nodes[i], arguments));
   return STATUS_OK;
 }
 

@@ -5,6 +5,7 @@
 #include "pipeline/driver/commands.h"
 #include "pipeline/driver/graph.h"
 #include "pipeline/driver/ledger.h"
+#include "pipeline/driver/sweep_run.h"
 
 /* "; from tokens: stale; ..." after a state, on the same line. */
 static void print_reasons(const struct node_report *report) {
@@ -22,7 +23,22 @@ static const char *state_of(const struct node_report *report) {
   return report->running ? "running" : graph_state_name(report->state);
 }
 
-static enum status print_node(const struct run *run, const struct graph *graph, size_t index) {
+/* " 7 of 12 configurations finished, 1 failed, 1 running" */
+static enum status print_configurations(struct run *run, const struct recipe_node *node) {
+  struct sweep_of of;
+  size_t counts[SWEEP_STATES];
+  TRY(sweep_of_open(&of, run, node));
+  const enum status status = sweep_count(counts, &of);
+  if (status == STATUS_OK)
+    printf(" %zu of %zu configurations finished", counts[SWEEP_FINISHED], of.sweep.count);
+  sweep_of_close(&of);
+  TRY(status);
+  if (counts[SWEEP_FAILED]) printf(", %zu failed", counts[SWEEP_FAILED]);
+  if (counts[SWEEP_RUNNING]) printf(", %zu running", counts[SWEEP_RUNNING]);
+  return STATUS_OK;
+}
+
+static enum status print_node(struct run *run, const struct graph *graph, size_t index) {
   const struct recipe_node *node = &run->recipe.nodes[index];
   const struct node_report *report = &graph->nodes[index];
   struct ledger_entry entry;
@@ -36,6 +52,7 @@ static enum status print_node(const struct run *run, const struct graph *graph, 
   else if (entry.attempts && entry.last_exit < 0)
     printf(" last attempt was cut off");
   if (*entry.job) printf(" job %s", entry.job);
+  if (node->kind == KIND_SWEEP && !report->waits) TRY(print_configurations(run, node));
   if (report->state == NODE_STALE || report->problem != STATUS_OK) print_reasons(report);
   printf("\n");
   return STATUS_OK;

@@ -7,6 +7,7 @@
 #include "pipeline/driver/graph.h"
 #include "pipeline/driver/jobs_folder.h"
 #include "pipeline/driver/launch_slurm.h"
+#include "pipeline/driver/sweep_run.h"
 
 struct submission {
   const struct arguments *arguments;
@@ -25,45 +26,137 @@ static enum status read_template(struct submission *s) {
   return file_read(&s->job_template, path);
 }
 
-/* "12:13", the jobs of the node's inputs that are still to be made. */
+/* "afterok:12:13", the jobs of the node's inputs that are still to be made. */
 static enum status list_dependencies(struct text *list, const struct submission *s,
                                      const struct recipe_node *node) {
   TRY(text_add(list, ""));
   for (size_t i = 0; i < node->input_count; i++) {
     const char *job = s->jobs[node->inputs[i]];
-    if (*job) TRY(text_format(list, "%s%s", list->length ? ":" : "", job));
+    if (*job) TRY(text_format(list, "%s:%s", list->length ? "" : "afterok", job));
   }
   return STATUS_OK;
 }
 
-static enum status submit_script(struct submission *s, size_t index, const struct text *script,
-                                 const char *dependencies) {
-  const struct recipe_node *node = &s->run->recipe.nodes[index];
-  char path[PATH_MAX];
-  char *job = s->jobs[index];
-  TRY(run_path(path, s->run, node->name, ".job.sh"));
+static void print_job(const struct slurm_job *job, const char *id) {
+  printf("%-14s job %s", job->node->name, id);
+  if (job->array) printf(", tasks %s", job->array);
+  if (*job->dependency) printf(" after %s", strchr(job->dependency, ':') + 1);
+  printf("\n");
+}
+
+static enum status submit_script(struct submission *s, const struct slurm_job *job,
+                                 const struct text *script) {
+  const struct recipe_node *node = job->node;
+  char path[PATH_MAX], *id = s->jobs[node - s->run->recipe.nodes];
+  TRY(run_path(path, s->run, node->name, job->array ? ".array.job.sh" : ".job.sh"));
+  s->submitted++;
   if (s->arguments->dry_run) {
-    snprintf(job, LEDGER_JOB_BYTES, "<%.40s>", node->name);
-    printf("# --- %s, after %s\n%s\n", path, *dependencies ? dependencies : "nothing",
-           script->bytes);
+    printf("# --- %s%s%s, after %s\n%s\n", path, job->array ? ", tasks " : "",
+           job->array ? job->array : "",
+           *job->dependency ? strchr(job->dependency, ':') + 1 : "nothing", script->bytes);
+    snprintf(id, LEDGER_JOB_BYTES, "<%.40s%s>", node->name, job->array ? ".array" : "");
     return STATUS_OK;
   }
   TRY(file_write(path, script->bytes, script->length));
-  TRY(launch_slurm_submit(job, path, dependencies, s->arguments));
-  printf("%-14s job %s%s%s\n", node->name, job, *dependencies ? " after " : "", dependencies);
-  return ledger_submit(s->run, node->name, job);
+  TRY(launch_slurm_submit(id, path, s->run, job, s->arguments));
+  print_job(job, id);
+  return ledger_submit(s->run, node->name, id);
+}
+
+static enum status submit_job(struct submission *s, const struct slurm_job *job) {
+  struct text script = {0};
+  enum status status = launch_slurm_script(&script, &s->job_template, s->run, &s->site, job);
+  if (status == STATUS_OK) status = submit_script(s, job, &script);
+  text_free(&script);
+  return status;
+}
+
+/* The tasks of a sweep's array whose configurations are not all finished: "1,4-6", "" for none. */
+static enum status list_tasks(struct text *list, const struct sweep_of *of, int64_t tasks,
+                              bool look) {
+  int64_t first = 0;
+  TRY(text_add(list, ""));
+  for (int64_t task = 1; task <= tasks + 1; task++) {
+    bool todo = false;
+    for (int64_t i = task - 1; task <= tasks && !todo && i < (int64_t)of->sweep.count; i += tasks) {
+      struct sweep_standing standing = {.state = SWEEP_TO_BE_MADE};
+      if (look) TRY(sweep_look(&standing, of, (size_t)i));
+      todo = standing.state != SWEEP_FINISHED;
+    }
+    if (todo && !first) first = task;
+    if (todo || !first) continue;
+    TRY(text_format(list, "%s%lld", list->length ? "," : "", (long long)first));
+    if (task - 1 > first) TRY(text_format(list, "-%lld", (long long)(task - 1)));
+    first = 0;
+  }
+  return STATUS_OK;
+}
+
+/* What a task of a sweep's array needs: the most of the nodes that it may make. */
+static void widen(struct slurm_job *job, const struct recipe *recipe) {
+  for (size_t i = 0; i < recipe->node_count; i++) {
+    const struct options *options = &recipe->nodes[i].options;
+    if (!recipe_depends(recipe, job->node, &recipe->nodes[i])) continue;
+    if (options->ranks > job->ranks) job->ranks = options->ranks;
+    if (options->threads > job->threads) job->threads = options->threads;
+  }
+}
+
+/* The configurations as an array of jobs; the job that gathers them runs whatever became of it. */
+static enum status submit_array(struct submission *s, const struct recipe_node *node,
+                                const char *dependency) {
+  char flags[96];
+  struct sweep_of of;
+  struct text tasks = {0};
+  TRY(sweep_check_node(s->run, node, s->arguments));
+  TRY(sweep_of_open(&of, s->run, node));
+  const int64_t most = launch_slurm_tasks(), wanted = (int64_t)of.sweep.count;
+  const int64_t count = wanted < most ? wanted : most;
+  snprintf(flags, sizeof flags, "--task $SLURM_ARRAY_TASK_ID --tasks %lld", (long long)count);
+  struct slurm_job job = {
+      .node = node, .ranks = 1, .threads = 1, .flags = flags, .dependency = dependency};
+  widen(&job, &s->run->recipe);
+  if (count < wanted)
+    printf("%-14s %lld configurations, and MaxArraySize allows %lld tasks: each makes up to %lld\n",
+           node->name, (long long)wanted, (long long)most,
+           (long long)((wanted + count - 1) / count));
+  const bool look = !s->graph.nodes[node - s->run->recipe.nodes].waits;
+  enum status status = list_tasks(&tasks, &of, count, look);
+  job.array = tasks.bytes;
+  if (status == STATUS_OK && tasks.length) status = submit_job(s, &job);
+  text_free(&tasks);
+  sweep_of_close(&of);
+  return status;
+}
+
+static enum status submit_sweep(struct submission *s, const struct recipe_node *node,
+                                const char *dependency) {
+  char after[LEDGER_JOB_BYTES + 16] = "";
+  const char *array = s->jobs[node - s->run->recipe.nodes];
+  TRY(submit_array(s, node, dependency));
+  if (*array) snprintf(after, sizeof after, "afterany:%s", array);
+  const struct slurm_job gather = {.node = node,
+                                   .ranks = 1,
+                                   .threads = 1,
+                                   .flags = "--gather",
+                                   .dependency = *array ? after : dependency};
+  return submit_job(s, &gather);
 }
 
 static enum status submit_node(struct submission *s, size_t index) {
   const struct recipe_node *node = &s->run->recipe.nodes[index];
-  struct text script = {0}, dependencies = {0};
+  const struct options *options = &node->options;
+  struct text dependencies = {0};
   enum status status = list_dependencies(&dependencies, s, node);
+  const struct slurm_job job = {.node = node,
+                                .ranks = options->ranks,
+                                .threads = options->threads ? options->threads : 1,
+                                .flags = "",
+                                .dependency = dependencies.bytes};
   if (status == STATUS_OK)
-    status = launch_slurm_script(&script, &s->job_template, s->run, &s->site, node);
-  if (status == STATUS_OK) status = submit_script(s, index, &script, dependencies.bytes);
-  text_free(&script);
+    status =
+        node->kind == KIND_SWEEP ? submit_sweep(s, node, dependencies.bytes) : submit_job(s, &job);
   text_free(&dependencies);
-  s->submitted++;
   return status;
 }
 

@@ -5,23 +5,29 @@
 
 #include "pipeline/driver/process.h"
 
+enum { DEFAULT_ARRAY_SIZE = 1001 };
+
 /* Appends the value of the placeholder called `name`; `*known` is false when there is none. */
 static enum status add_value(struct text *script, const char *name, const struct run *run,
-                             const struct site *site, const struct recipe_node *node, bool *known) {
+                             const struct site *site, const struct slurm_job *job, bool *known) {
   char self[PATH_MAX];
-  const int64_t ranks = node->options.ranks;
-  const int64_t threads = node->options.threads ? node->options.threads : 1;
-  char flags[PATH_MAX + 32] = "";
+  char flags[PATH_MAX + 128] = "";
   TRY(site_beside(self, "millrace"));
-  if (site->by_hand) snprintf(flags, sizeof flags, "--stage-program '%s'", site->stage);
+  const int used = snprintf(flags, sizeof flags, "%s", job->flags);
+  if (site->by_hand)
+    snprintf(flags + used, sizeof flags - (size_t)used, " --stage-program '%s'", site->stage);
   const struct {
     const char *name, *text;
     int64_t number;
-  } values[] = {{"RUN", run->recipe.name, 0},    {"NODE", node->name, 0},
-                {"FOLDER", run->folder, 0},      {"LAUNCHER", site->launcher, 0},
-                {"MILLRACE", self, 0},           {"FLAGS", flags, 0},
-                {"RANKS", NULL, ranks},          {"THREADS", NULL, threads},
-                {"CORES", NULL, ranks * threads}};
+  } values[] = {{"RUN", run->recipe.name, 0},
+                {"NODE", job->node->name, 0},
+                {"FOLDER", run->folder, 0},
+                {"LAUNCHER", site->launcher, 0},
+                {"MILLRACE", self, 0},
+                {"FLAGS", flags, 0},
+                {"RANKS", NULL, job->ranks},
+                {"THREADS", NULL, job->threads},
+                {"CORES", NULL, job->ranks * job->threads}};
   for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
     if (strcmp(values[i].name, name) != 0) continue;
     *known = true;
@@ -33,7 +39,7 @@ static enum status add_value(struct text *script, const char *name, const struct
 
 enum status launch_slurm_script(struct text *script, const struct text *template_text,
                                 const struct run *run, const struct site *site,
-                                const struct recipe_node *node) {
+                                const struct slurm_job *job) {
   size_t line = 1;
   for (const char *at = template_text->bytes; *at; at++) {
     char name[32] = "";
@@ -44,7 +50,7 @@ enum status launch_slurm_script(struct text *script, const struct text *template
       TRY(text_add_bytes(script, at, 1));
       continue;
     }
-    TRY(add_value(script, name, run, site, node, &known));
+    TRY(add_value(script, name, run, site, job, &known));
     CHECK(known, STATUS_MISMATCH, "line %zu of the job template: unknown placeholder {{%s}}", line,
           name);
     at += length - 1;
@@ -61,24 +67,44 @@ static enum status read_job(char job[LEDGER_JOB_BYTES], const struct text *outpu
   return STATUS_OK;
 }
 
-enum status launch_slurm_submit(char job[LEDGER_JOB_BYTES], const char *path,
-                                const char *dependencies, const struct arguments *arguments) {
+enum status launch_slurm_submit(char id[LEDGER_JOB_BYTES], const char *path, const struct run *run,
+                                const struct slurm_job *job, const struct arguments *arguments) {
   struct launch command = {0};
   struct text output = {0};
   TRY(launch_add(&command, "sbatch"));
   TRY(launch_add(&command, "--parsable"));
-  if (*dependencies) {
-    TRY(launch_add(&command, "--dependency=afterok:%s", dependencies));
+  if (*job->dependency) {
+    TRY(launch_add(&command, "--dependency=%s", job->dependency));
     TRY(launch_add(&command, "--kill-on-invalid-dep=yes"));
+  }
+  if (job->array) {
+    TRY(launch_add(&command, "--array=%s", job->array));
+    TRY(launch_add(&command, "--output=%s/%s.%%a.job.log", run->folder, job->node->name));
   }
   for (size_t i = 0; i < arguments->sbatch.count; i++)
     TRY(launch_add(&command, "%s", arguments->sbatch.items[i]));
   TRY(launch_add(&command, "%s", path));
   enum status status = process_capture(&output, command.words);
-  if (status == STATUS_OK) status = read_job(job, &output);
+  if (status == STATUS_OK) status = read_job(id, &output);
   text_free(&output);
   TRY(status);
   return STATUS_OK;
+}
+
+int64_t launch_slurm_tasks(void) {
+  struct launch command = {0};
+  struct text output = {0};
+  long long size = DEFAULT_ARRAY_SIZE;
+  enum status status = launch_add(&command, "scontrol");
+  if (status == STATUS_OK) status = launch_add(&command, "show");
+  if (status == STATUS_OK) status = launch_add(&command, "config");
+  if (status == STATUS_OK) status = process_capture(&output, command.words);
+  const char *line = status == STATUS_OK ? strstr(output.bytes, "MaxArraySize") : NULL;
+  if (status != STATUS_OK) error_clear();
+  if (!line || sscanf(line, "MaxArraySize = %lld", &size) != 1 || size < 2)
+    size = DEFAULT_ARRAY_SIZE;
+  text_free(&output);
+  return size - 1;
 }
 
 bool launch_slurm_is_queued(const char *job) {

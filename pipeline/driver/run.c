@@ -35,7 +35,7 @@ static enum status absolute(char path[PATH_MAX], const char *given) {
   return join(path, here, given);
 }
 
-static void open_cache(struct run *run) {
+void run_open_cache(struct run *run) {
   char file[PATH_MAX];
   if (run_path(file, run, RUN_CACHE, "") == STATUS_OK) content_cache_read(&run->cache, file);
 }
@@ -65,7 +65,7 @@ enum status run_open_folder(struct run *run, const char *folder) {
   CHECK(file_exists(resolved), STATUS_MISMATCH, "'%s' is not a run folder: it has no %s", folder,
         RUN_RESOLVED);
   TRY(recipe_load(&run->recipe, resolved, NULL, 0));
-  open_cache(run);
+  run_open_cache(run);
   return STATUS_OK;
 }
 
@@ -131,7 +131,7 @@ enum status run_open(struct run *run, const struct arguments *arguments, size_t 
     run_close(run);
     return status;
   }
-  if (!run->cache.lines.bytes) open_cache(run);
+  if (!run->cache.lines.bytes) run_open_cache(run);
   return STATUS_OK;
 }
 

@@ -34,6 +34,9 @@ enum status run_open(struct run *run, const struct arguments *arguments, size_t 
 /* Opens the run of an existing run folder. Local. MISMATCH when it has no resolved.yaml. */
 enum status run_open_folder(struct run *run, const char *folder);
 
+/* Reads the remembered hashes, if the folder has some. Local. */
+void run_open_cache(struct run *run);
+
 /* Makes the folder and writes resolved.yaml unless it already says the same. Local. MISMATCH when
  * it says something else while a node of the run is at work. */
 enum status run_prepare(const struct run *run);

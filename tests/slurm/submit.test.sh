@@ -68,5 +68,34 @@ check "the job keeps its id and is queued" wait_for 30 test -n "$(squeue --nohea
 unset FAKE
 scancel --signal=KILL "$job" 2>/dev/null
 scancel --user=root 2>/dev/null
+check "the queue is empty again" wait_for 60 empty_queue
+
+# a sweep: an array of jobs, a task for each configuration, and one that gathers whatever became of them
+echo "  steps: {run: sweep, from: ar, grid: {ar.steps: [10, 11, 12]}}" >>g.yaml
+export FAKE="ar:12=exit65"
+submit g.yaml $fake --set name=w
+array=$(sed -n 's/^steps *job \([0-9]*\), tasks 1-3 after .*/\1/p' output)
+check "the configurations are an array after the sweep's inputs" [ -n "$array" ]
+check "the table waits for its end" grep -q "^steps *job [0-9]* after $array\$" output
+check "the sweep's queue empties" wait_for 90 empty_queue
+cat runs/w/steps.3.job.log >output
+check "a failed configuration is a failed task" says "a configuration of task 3 of node 'steps' failed"
+"$millrace" status runs/w >output 2>&1
+check "the others and the table are made" grep -q "^steps .*finished .*2 of 3 configurations finished, 1 failed" output
+mv runs/w/steps steps
+export FAKE="ar:12=sleep30"
+submit g.yaml $fake --set name=w
+array=$(sed -n 's/^steps *job \([0-9]*\), tasks 3$/\1/p' output)
+check "a second submission has a task for what is not finished" [ -n "$array" ]
+at_work() { [ -e runs/w/steps.sweep/*/ar.lease ]; }
+check "its task runs" wait_for 30 at_work
+scancel --signal=USR1 --batch "$array"
+again() { grep -q "asking Slurm to run job" runs/w/steps.3.job.log; }
+wait_for 30 again
+cp runs/w/steps.3.job.log output
+check "a task that stops with 75 asks for a requeue" again
+check "and gets it" [ "$(grep -c 'cannot be requeued' runs/w/steps.3.job.log)" -eq 0 ]
+unset FAKE
+scancel --user=root 2>/dev/null
 check "the queue is empty at the end" wait_for 60 empty_queue
 finish

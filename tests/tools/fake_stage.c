@@ -1,7 +1,8 @@
 /* Stands in for millrace-stage and millrace-report in tests of the driver: makes a node's folder
  * with one small file. Its arguments are those of the real programs.
  *
- * FAKE in the environment says how nodes behave: "elf=exit65 cfm=sleep5 ar=nothing". A sleeping
+ * FAKE in the environment says how nodes behave: "elf=exit65 cfm=sleep5 ar=nothing"; "elf:12=exit65"
+ * is for the node with 12 steps, when it has no behaviour in all. A sleeping
  * node stops with 75 when asked to. Every start adds the node's name to <run>/trace.
  */
 #include <signal.h>
@@ -28,13 +29,20 @@ static const char *value_of(int argc, char **argv, const char *flag) {
   return NULL;
 }
 
-/* The node's behaviour in FAKE: "" when it has none. */
-static void behaviour_of(char out[64], const char *node) {
+/* The behaviour of `node` in FAKE: "" when it has none. */
+static void look_up(char out[64], const char *node) {
   const char *fake = getenv("FAKE");
   const size_t length = strlen(node);
   out[0] = '\0';
   for (const char *at = fake ? strstr(fake, node) : NULL; at; at = strstr(at + 1, node))
     if (at[length] == '=' && (at == fake || at[-1] == ' ')) sscanf(at + length + 1, "%63s", out);
+}
+
+static void behaviour_of(char out[64], const struct recipe_node *node) {
+  char with_steps[128];
+  look_up(out, node->name);
+  snprintf(with_steps, sizeof with_steps, "%s:%lld", node->name, (long long)node->options.steps);
+  if (!*out) look_up(out, with_steps);
 }
 
 static void trace(const char *run, const char *node) {
@@ -46,17 +54,17 @@ static void trace(const char *run, const char *node) {
   fclose(file);
 }
 
-static enum status behave(const char *node) {
+static enum status behave(const struct recipe_node *node) {
   char behaviour[64];
   int number = 0;
   behaviour_of(behaviour, node);
   if (sscanf(behaviour, "exit%d", &number) == 1)
-    FAIL(error_status_of_exit(number), "node '%s' was told to fail", node);
+    FAIL(error_status_of_exit(number), "node '%s' was told to fail", node->name);
   if (sscanf(behaviour, "kill%d", &number) == 1) raise(number);
   if (sscanf(behaviour, "sleep%d", &number) != 1) return STATUS_OK;
   for (int i = 0; i < number * 50 && !stopped; i++)
     nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
-  CHECK(!stopped, STATUS_STOPPED, "node '%s' was asked to stop", node);
+  CHECK(!stopped, STATUS_STOPPED, "node '%s' was asked to stop", node->name);
   return STATUS_OK;
 }
 
@@ -67,7 +75,7 @@ static enum status make(const struct recipe *recipe, const char *run, const char
   TRY(recipe_find(&node, recipe, name));
   enum status status = publication_begin(&publication, recipe, node, run);
   snprintf(path, sizeof path, "%s/out.txt", publication.folder.partial);
-  if (status == STATUS_OK) status = behave(name);
+  if (status == STATUS_OK) status = behave(node);
   FILE *file = status == STATUS_OK ? fopen(path, "w") : NULL;
   if (file) {
     fprintf(file, "%s %lld\n", name, (long long)node->options.seed);
@@ -75,7 +83,7 @@ static enum status make(const struct recipe *recipe, const char *run, const char
     status = manifest_add_file(&publication.manifest, publication.folder.partial, "out.txt");
   }
   char behaviour[64];
-  behaviour_of(behaviour, name);
+  behaviour_of(behaviour, node);
   if (status == STATUS_OK && strcmp(behaviour, "nothing") != 0)
     status = publication_finish(&publication, 1);
   publication_free(&publication);
