@@ -33,7 +33,7 @@
 #include "stages/train/optimizer.h"
 #include "stages/train/train_data.h"
 
-enum { TRAIN_RUN_ID_BYTES = 40 };
+enum { TRAIN_RUN_ID_BYTES = 40, TRAIN_SLOWEST_BYTES = 160 };
 
 /* What a checkpoint keeps beside arrays. */
 struct train_counts {
@@ -98,6 +98,7 @@ struct train {
   struct progress progress;
   double recent[TIMER_PHASES]; /* ... since ranks were last compared */
   int64_t recent_steps;
+  char slowest[TRAIN_SLOWEST_BYTES]; /* ... and which stood out then; "" for none; rank 0 */
   double exposed;     /* seconds of exchanges that no work hid, since the start */
   struct meter speed; /* tokens per second since the last line */
   struct metric_file metrics;

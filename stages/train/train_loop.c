@@ -63,8 +63,8 @@ static enum status after_step(struct train *train, const struct train_result *re
                               int *failures) {
   const struct options *options = train->options;
   const int64_t step = train->counts.step, last = options->steps;
-  TRY(comm_agree(train->grid.world, train_report_step(train, result)));
   TRY(train_straggler_step(train));
+  TRY(comm_agree(train->grid.world, train_report_step(train, result)));
   TRY(check_budget(train));
   if (is_due(step, options->validate_every, last)) TRY(validate(train));
   if (is_due(step, options->checkpoint_every, last) || result->stop_requested)

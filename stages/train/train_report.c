@@ -120,27 +120,33 @@ static double tokens_per_second(const struct train *train, const struct train_re
   return seconds > 0 ? (double)result->tokens / seconds : 0;
 }
 
-/* Mean over the steps since the start. */
-static void say_exchanges(const struct train *train) {
+/* What exchanges cost, a mean over the steps since the start, and the rank that stands out. */
+static const char *describe_ranks(char out[256], const struct train *train) {
   double seconds = timer_total(&train->timer);
   const double steps = (double)(train->counts.step - train->progress.first);
   for (int phase = 0; phase < TIMER_PHASES; phase++) seconds += train->spent[phase];
-  if (train->grid.world->size == 1 || steps <= 0 || seconds <= 0) return;
-  log_line(log_of(train),
-           "exchanges between ranks: %.3g ms a step not hidden by work, %.1f %% of it",
-           1e3 * train->exposed / steps, 100 * train->exposed / seconds);
+  if (train->grid.world->size == 1 || steps <= 0 || seconds <= 0) return "";
+  snprintf(out, 256, "  exchanges %.3g ms not hidden by work (%.1f %%)%s%s",
+           1e3 * train->exposed / steps, 100 * train->exposed / seconds,
+           *train->slowest ? "  " : "", train->slowest);
+  return out;
 }
 
 static void say_step(struct train *train, const struct train_result *result) {
-  char left[PROGRESS_TIME_BYTES], rate[PROGRESS_COUNT_BYTES];
+  char left[PROGRESS_TIME_BYTES], rate[PROGRESS_COUNT_BYTES], ranks[256];
   const double window = meter_mean(&train->speed);
   log_line(log_of(train),
-           "step %" PRId64 "/%" PRId64 "  loss %.4f  lr %.2e  norm %.3g  %s tokens/s  %s left",
+           "step %" PRId64 "/%" PRId64 "  loss %.4f  lr %.2e  norm %.3g  %s tokens/s  %s left%s",
            train->counts.step, train->options->steps, result->loss, result->rate,
            result->gradient_norm, progress_count(rate, window),
-           progress_time(left, progress_left(&train->progress, train->counts.step)));
-  say_exchanges(train);
+           progress_time(left, progress_left(&train->progress, train->counts.step)),
+           describe_ranks(ranks, train));
   meter_reset(&train->speed);
+}
+
+bool train_report_due(const struct train *train) {
+  const int64_t step = train->counts.step;
+  return step % train->options->log_every == 0 || step == train->options->steps || step == 1;
 }
 
 static void say_skip(struct train *train, const struct train_result *result) {
@@ -186,8 +192,7 @@ enum status train_report_step(struct train *train, const struct train_result *re
   if (result->deviation > HEALTH_SPIKE)
     log_warn(log_of(train), "step %" PRId64 ": the loss %.4f stands out by %.0f median deviations",
              step, result->loss, result->deviation);
-  if (step % train->options->log_every == 0 || step == train->options->steps || step == 1)
-    say_step(train, result);
+  if (train_report_due(train)) say_step(train, result);
   return record_step(train, result);
 }
 

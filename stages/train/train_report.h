@@ -8,8 +8,14 @@
  * Collective over world: a micro-shard is measured. */
 enum status train_report_start(struct train *train);
 
-/* Records a step, and says a line every log_every steps. Local. WRITE when the record could not be
- * written. */
+/* Whether the step that was done is one that is said: each log_every-th, the first, the last.
+ * Local.
+ */
+bool train_report_due(const struct train *train);
+
+/* Records a step, and says one line of it when it is due: losses, speed, and of several ranks what
+ * their exchanges cost and which one is slowest. Local. WRITE when the record could not be written.
+ */
 enum status train_report_step(struct train *train, const struct train_result *result);
 
 /* Records and says the loss on held-out rows. Local. As train_report_step. */

@@ -47,7 +47,7 @@ done
 kill -TERM $driver
 wait $driver
 check "a rank that holds the others up is named, with phase and ratio (R-MPI-5)" \
-  tells "slowest rank: 1 on .*(data|forward|backward|optimizer) of .* ms a step, [0-9.]+ times the median of 2"
+  tells "step [0-9]+/.*slowest rank 1 on .*: (data|forward|backward|optimizer) [0-9.e+]+ ms, [0-9.]+x median"
 
 start dying
 kill -ABRT "$(pid_of dying 1)"

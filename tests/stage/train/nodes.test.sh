@@ -41,6 +41,9 @@ for name in four fetched groups; do
   check "$name: ... with the bits of one rank (R-ELA-3)" same_numbers $against $name
 done
 check "the log says what exchanges cost" says "not hidden by work"
+check "... in the one line of each interval" [ "$(grep -c 'not hidden by work' output)" -eq "$(grep -cE 'step [0-9]+/' output)" -a \
+  "$(grep -cE 'slowest rank' output)" -le "$(grep -cE 'step [0-9]+/' output)" ]
+check "and nothing of it elsewhere" [ "$(grep -E 'slowest rank|not hidden' output | grep -vcE 'step [0-9]+/')" -eq 0 ]
 
 "$millrace" run g.yaml --node hung >output 2>&1 &
 driver=$!
