@@ -46,9 +46,14 @@ static int64_t permute(struct random_stream stream, int64_t size, int64_t positi
   return (int64_t)value;
 }
 
+int64_t order_place(uint64_t seed, const char *purpose, uint64_t id, int64_t size,
+                    int64_t position) {
+  return permute(random_open(seed, purpose, id, 0), size, position);
+}
+
 int64_t order_permute(const struct order *order, int64_t epoch, int64_t position) {
   if (order->sequential) return position;
-  return permute(random_open(order->seed, "order", (uint64_t)epoch, 0), order->rows, position);
+  return order_place(order->seed, "order", (uint64_t)epoch, order->rows, position);
 }
 
 /* A sample of mixed corpora. */

@@ -59,6 +59,10 @@ struct order_sample order_at(const struct order *order, int64_t step, int64_t sl
 /* The row at `position` in [0, rows) of an epoch. A bijection for each (seed, epoch). Local. */
 int64_t order_permute(const struct order *order, int64_t epoch, int64_t position);
 
+/* The place of `position` in [0, size), a bijection for each (seed, purpose, id). Local. */
+int64_t order_place(uint64_t seed, const char *purpose, uint64_t id, int64_t size,
+                    int64_t position);
+
 /* Steps of one pass: rows / batch, rounded up. Equal on all ranks. Local. */
 int64_t order_steps(const struct order *order);
 

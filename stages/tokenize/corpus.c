@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "sharding/store_writer.h"
 #include "stages/tokenize/duplicates.h"
 
 enum corpus_side corpus_side_of(struct hash128 hash, double share) {
@@ -223,8 +224,13 @@ static enum status find_all_duplicates(const struct corpus *corpus, const struct
 
 enum status corpus_open(struct corpus *corpus, const struct encode_unit *work, double held_out,
                         struct comm *comm) {
-  *corpus = (struct corpus){
-      .folder = work->folder, .key = work->key, .held_out = held_out, .bands = work->bands};
+  const int64_t vocabulary = tokenizer_facts_of(work->tokenizer)->vocabulary_size;
+  *corpus = (struct corpus){.folder = work->folder,
+                            .key = work->key,
+                            .held_out = held_out,
+                            .units = (int64_t)work->inputs->unit_count,
+                            .width = (int64_t)dtype_bytes(store_writer_token_type(vocabulary)),
+                            .bands = work->bands};
   TRY(find_parts(corpus, work, comm));
   TRY(comm_agree(comm, add_tallies(corpus, comm)));
   TRY(comm_allreduce(comm, &corpus->tally, TALLY_COUNT, DTYPE_I64, COMM_SUM));

@@ -26,6 +26,8 @@ struct corpus {
   const char *folder; /* borrowed */
   struct hash128 key;
   double held_out;
+  int64_t units; /* of the input */
+  int64_t width; /* bytes of a token in parts */
   int64_t part_count, buckets;
   struct corpus_part *parts; /* owned */
   struct tally tally;        /* of everything that was read */

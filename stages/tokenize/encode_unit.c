@@ -158,11 +158,7 @@ struct hash128 encode_unit_key(const struct inputs *inputs, const struct options
 }
 
 int64_t encode_unit_parts(const struct encode_unit *work, int64_t unit, bool thoroughly) {
-  struct part part = {.key = work->key, .unit = unit};
-  bool last = false;
-  while (!last && part_exists(&part, work->folder, thoroughly, &last)) part.piece++;
-  part_free(&part);
-  return last ? part.piece : 0;
+  return parts_of_unit(work->folder, work->key, unit, thoroughly);
 }
 
 /* Empties the room for a unit, whatever the last one left. */

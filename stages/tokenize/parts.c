@@ -77,8 +77,8 @@ static bool write_bytes(const struct text *text, FILE *file) {
 
 static bool write_all(const struct part *part, const struct header *header, FILE *file) {
   setvbuf(file, NULL, _IONBF, 0);
-  return fwrite(header, sizeof *header, 1, file) == 1 &&
-         write_bytes(&part->documents, file) && write_bytes(&part->tokens, file);
+  return fwrite(header, sizeof *header, 1, file) == 1 && write_bytes(&part->documents, file) &&
+         write_bytes(&part->tokens, file);
 }
 
 /* Written beside and renamed, without waiting for storage. */
@@ -129,6 +129,14 @@ bool part_exists(struct part *part, const char *folder, bool thoroughly, bool *l
   const bool sound = !thoroughly || part_read(part, folder, true) == STATUS_OK;
   error_clear();
   return sound;
+}
+
+int64_t parts_of_unit(const char *folder, struct hash128 key, int64_t unit, bool thoroughly) {
+  struct part part = {.key = key, .unit = unit};
+  bool last = false;
+  while (!last && part_exists(&part, folder, thoroughly, &last)) part.piece++;
+  part_free(&part);
+  return last ? part.piece : 0;
 }
 
 /* Reads so many bytes, as far as there are any. */

@@ -51,6 +51,10 @@ enum status part_write(const struct part *part, const char *folder);
  */
 bool part_exists(struct part *part, const char *folder, bool thoroughly, bool *last);
 
+/* Number of parts of a unit that is finished, 0 when it is not; looks as part_exists does. Local.
+ */
+int64_t parts_of_unit(const char *folder, struct hash128 key, int64_t unit, bool thoroughly);
+
 /* Reads part (part->unit, part->piece) into the memory that `part` has, and checks it against its
  * hash and part->key; the tokens only when `with_tokens`. Local. DAMAGED names the file and what to
  * do. */

@@ -78,7 +78,9 @@ enum status shards_rows_of_inputs(const struct shards *shards, enum corpus_side 
                                   struct text *text) {
   const struct corpus *corpus = shards->corpus;
   int64_t part = 0;
-  for (int64_t input = 0; input < (int64_t)shards->options->input.count; input++) {
+  const bool mixed = shards->options->shuffle == SHUFFLE_ALL; /* one entry, as it were */
+  const int64_t inputs = mixed ? 1 : (int64_t)shards->options->input.count;
+  for (int64_t input = 0; input < inputs; input++) {
     const int64_t first = part;
     while (part < corpus->part_count && corpus->parts[part].input == input) part++;
     const struct shards_side *layout = &shards->sides[side];
@@ -126,6 +128,10 @@ static void name_shards(struct shards *shards) {
     length += snprintf(rules + length, sizeof rules - (size_t)length, " %lld %s",
                        (long long)packer.source_length,
                        options_choice(shards->options, OPTION_long_pairs));
+  if (shards->options->shuffle != SHUFFLE_NONE)
+    length += snprintf(rules + length, sizeof rules - (size_t)length, " %s %lld",
+                       options_choice(shards->options, OPTION_shuffle),
+                       (long long)shards->options->shuffle_seed);
   hash_to_hex(hex, hash_bytes128(rules, (size_t)length));
   memcpy(shards->tag, hex, SHARDS_TAG_BYTES - 1);
 }

@@ -13,6 +13,7 @@
 #include "stages/tokenize/encode_unit.h"
 #include "stages/tokenize/quarantine.h"
 #include "stages/tokenize/shards.h"
+#include "stages/tokenize/shuffle.h"
 #include "stages/tokenize/statistics.h"
 #include "stages/tokenize/vocabulary.h"
 
@@ -144,8 +145,7 @@ static enum status add_facts(struct scalars *facts, const struct statistics *sta
 static enum status add_quarantine(struct manifest *manifest, const struct corpus *corpus,
                                   const char *folder) {
   bool any;
-  const int64_t units = corpus->parts[corpus->part_count - 1].unit + 1;
-  TRY(quarantine_collect(folder, units, &any));
+  TRY(quarantine_collect(folder, corpus->units, &any));
   if (!any) return STATUS_OK;
   const struct tally *tally = &corpus->tally;
   TRY(scalars_set_integer(&manifest->facts, "refused_documents", tally->refused_documents));
@@ -184,6 +184,17 @@ done:
   return status;
 }
 
+/* Packs documents in the order that is asked for. */
+static enum status order_and_pack(const struct corpus *corpus, const struct tokenizer *tokenizer,
+                                  struct stage *stage) {
+  struct corpus shuffled;
+  if (stage->options->shuffle == SHUFFLE_NONE) return pack(corpus, tokenizer, stage);
+  TRY(shuffle_corpus(&shuffled, corpus, stage->options, stage->comm));
+  const enum status status = pack(&shuffled, tokenizer, stage);
+  corpus_free(&shuffled);
+  return status;
+}
+
 static enum status encode_all(const struct encode_unit *work, const struct stage *stage) {
   struct encode_unit_room room = {0};
   const enum status status = encode_units(work, stage, &room);
@@ -198,7 +209,7 @@ static enum status encode_and_pack(const struct encode_unit *work, struct stage 
   TRY(encode_all(work, stage));
   TRY_OR(status, done, corpus_open(&corpus, work, stage->options->held_out, stage->comm));
   TRY_OR(status, done, check_documents(&corpus, stage));
-  TRY_OR(status, done, pack(&corpus, work->tokenizer, stage));
+  TRY_OR(status, done, order_and_pack(&corpus, work->tokenizer, stage));
 done:
   corpus_free(&corpus);
   return status;
