@@ -73,17 +73,19 @@ void archive_case_write(const char *path, const struct archive_case_kind *kind,
 
 struct report {
   enum status status;
-  uint64_t warnings, binary, links, refused, documents, message;
+  uint64_t warnings, binary, links, refused, documents, bytes, all, message;
 };
 
 struct reading {
   struct text all;
   struct text reasons;
-  uint64_t refused;
+  uint64_t refused, documents, bytes;
 };
 
 static enum status add_document(void *state, const char *bytes, size_t count) {
   struct reading *reading = state;
+  reading->documents++;
+  reading->bytes += count;
   if (reading->all.length > KEPT_BYTES) return STATUS_OK; /* memory is the reader's */
   TRY(text_add_bytes(&reading->all, bytes, count));
   return text_add(&reading->all, "|");
@@ -135,7 +137,9 @@ struct archive_case_outcome archive_case_read(const char *path, enum boundary_ch
                                                .warnings = splitter.warnings,
                                                .binary = splitter.binary,
                                                .links = splitter.links,
-                                               .refused = reading.refused};
+                                               .refused = reading.refused,
+                                               .documents = reading.documents,
+                                               .bytes = reading.bytes};
   splitter_free(&splitter);
   return outcome;
 }
@@ -150,7 +154,9 @@ static void read_in_child(int pipe, const char *path, enum boundary_choice bound
                                 .binary = outcome.binary,
                                 .links = outcome.links,
                                 .refused = outcome.refused,
-                                .documents = outcome.all.length,
+                                .documents = outcome.documents,
+                                .bytes = outcome.bytes,
+                                .all = outcome.all.length,
                                 .message = outcome.message.length};
   send(pipe, &report, sizeof report);
   send(pipe, outcome.all.bytes, outcome.all.length);
@@ -188,14 +194,15 @@ struct archive_case_outcome archive_case_read_apart(const char *path, enum bound
   require(child >= 0, "a child");
   if (child == 0) read_in_child(ends[1], path, boundary, tolerant);
   close(ends[1]);
-  if (receive(ends[0], &report, sizeof report) &&
-      receive_text(ends[0], &outcome.all, report.documents) &&
+  if (receive(ends[0], &report, sizeof report) && receive_text(ends[0], &outcome.all, report.all) &&
       receive_text(ends[0], &outcome.message, report.message)) {
     outcome.status = report.status;
     outcome.warnings = report.warnings;
     outcome.binary = report.binary;
     outcome.links = report.links;
     outcome.refused = report.refused;
+    outcome.documents = report.documents;
+    outcome.bytes = report.bytes;
   }
   close(ends[0]);
   require(wait4(child, NULL, 0, &usage) == child, "the child's end");

@@ -43,7 +43,8 @@ struct archive_case_outcome {
   struct text all;    /* documents, each ended by '|', the first MiB of them; owned */
   struct text message;
   uint64_t warnings, binary, links, refused;
-  long peak_mib; /* of the child; 0: there was none */
+  uint64_t documents, bytes; /* of all documents, also those that are not kept */
+  long peak_mib;             /* of the child; 0: there was none */
 };
 
 /* Reads `path` (damaged: quarantine when `tolerant`). To be freed. */

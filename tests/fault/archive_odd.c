@@ -147,6 +147,31 @@ static void huge_sparse_files(void **state) {
   run("rm huge.txt");
 }
 
+/* Lines beyond 4 GiB of one file, with holes of 150 MiB between them and enough text in front for
+ * no bomb: every byte arrives, also of the holes. */
+static void sparse_lines_beyond_32_bits(void **state) {
+  (void)state;
+  enum { LINES = 30, HOLE_MIB = 150, TEXT = 4000000, LINE = 20 };
+  static const char *const formats[] = {"--format=gnu", "--format=posix"};
+  run("yes 'some text of a line' | head -c 4000000 >wide.txt && for i in $(seq "
+      "30); do truncate -s +150M wide.txt && echo $i >>wide.txt; done");
+  for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+    char command[256];
+    snprintf(command, sizeof command, "tar --sparse %s -cf wide.tar wide.txt", formats[i]);
+    run(command);
+    struct archive_case_outcome outcome = archive_case_read_apart("wide.tar", BOUNDARY_LINE, false);
+    assert_ok(outcome.status);
+    const uint64_t lines = TEXT / LINE, numbers = 9 + 2 * 21;
+    assert_int_equal(outcome.documents, lines + LINES);
+    assert_true(outcome.bytes > (uint64_t)1 << 32);
+    assert_int_equal(outcome.bytes,
+                     TEXT - lines + (uint64_t)LINES * HOLE_MIB * (1 << 20) + numbers);
+    assert_bounded(&outcome, DOCUMENT_MIB);
+    archive_case_free(&outcome);
+  }
+  run("rm wide.txt wide.tar");
+}
+
 /* --- filters in filters, bombs ------------------------------------------------------------------
  */
 
@@ -225,11 +250,12 @@ static void overlapping_entries(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(odd_names),         cmocka_unit_test(odd_types),
-      cmocka_unit_test(odd_sizes),         cmocka_unit_test(odd_pax_sizes),
-      cmocka_unit_test(huge_sparse_files), cmocka_unit_test(filters_in_filters),
-      cmocka_unit_test(flat_bombs),        cmocka_unit_test(long_lines),
-      cmocka_unit_test(nested_bombs),      cmocka_unit_test(overlapping_entries),
+      cmocka_unit_test(odd_names),           cmocka_unit_test(odd_types),
+      cmocka_unit_test(odd_sizes),           cmocka_unit_test(odd_pax_sizes),
+      cmocka_unit_test(huge_sparse_files),   cmocka_unit_test(sparse_lines_beyond_32_bits),
+      cmocka_unit_test(filters_in_filters),  cmocka_unit_test(flat_bombs),
+      cmocka_unit_test(long_lines),          cmocka_unit_test(nested_bombs),
+      cmocka_unit_test(overlapping_entries),
   };
   return cmocka_run_group_tests_name("odd archives", tests, NULL, NULL);
 }
