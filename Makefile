@@ -98,7 +98,7 @@ run: deps ## the main job: train and compare four models on real text
 
 test: deps ## unit, gradient, property, parallel, golden, stage and fault tests
 	@$(MAKE) --no-print-directory -j2 test-programs
-	@OUT='$(OUT)' tests/run $(if $(TESTS),$(foreach t,$(TEST_PROGRAMS) $(TEST_SCRIPTS),$(if $(findstring $(TESTS),$t),$t)),$(TEST_PROGRAMS) $(TEST_SCRIPTS))
+	@OUT='$(OUT)' tests/run $(if $(TESTS),$(foreach t,$(TEST_SCRIPTS) $(TEST_PROGRAMS),$(if $(findstring $(TESTS),$t),$t)),$(TEST_SCRIPTS) $(TEST_PROGRAMS))
 
 .PHONY: test-programs
 test-programs: all $(TEST_PROGRAMS) $(TOOL_PROGRAMS) $(FUZZ_PROGRAMS) $(BENCH_PROGRAMS) ## build the programs, the tests and the benches

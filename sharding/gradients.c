@@ -1,6 +1,7 @@
 #include "sharding/gradients.h"
 
 #include <assert.h>
+#include <mpi.h>
 #include <string.h>
 
 #include "sharding/add.h"
@@ -101,6 +102,10 @@ size_t gradients_working_bytes(const struct gradients *gradients) {
   return pieces_bytes(&gradients->working);
 }
 
+double gradients_order_seconds(const struct gradients *gradients) {
+  return gradients->order_seconds;
+}
+
 void gradients_begin(struct gradients *gradients, int64_t j) {
   gradients->micro_step = j;
   for (int64_t i = 0; i < gradients->tensors; i++) gradients->slots[i].done = 0;
@@ -145,6 +150,11 @@ static void clear(float *values, int64_t count) {
     memset(values + i, 0, (size_t)(count - i < CHUNK ? count - i : CHUNK) * sizeof *values);
 }
 
+/* In fast mode contributions are made in the sum itself. */
+static void count_order(struct gradients *gradients, double started) {
+  if (gradients->grid->canonical) gradients->order_seconds += MPI_Wtime() - started;
+}
+
 enum status gradients_at(float **place, struct gradients *gradients, int64_t tensor,
                          int64_t member) {
   struct gradients_slot *slot = &gradients->slots[tensor];
@@ -154,8 +164,10 @@ enum status gradients_at(float **place, struct gradients *gradients, int64_t ten
   if (!here && !slot->pieces[member])
     TRY(pieces_take(&slot->pieces[member], &gradients->working, slot->count));
   *place = here ? here : slot->pieces[member];
+  const double started = MPI_Wtime();
   if (slot->states[member] == GRADIENTS_CLOSED && (!in_sum || is_untouched(gradients, slot)))
     clear(*place, slot->count);
+  count_order(gradients, started);
   slot->states[member] = GRADIENTS_OPEN;
   return STATUS_OK;
 }
@@ -226,10 +238,12 @@ static void close_member(struct gradients *gradients, struct gradients_slot *slo
   const struct target target = target_of(gradients, slot);
   float *place = place_of(gradients, slot, member);
   const bool in_sum = place && !gradients->grid->canonical;
+  const double started = MPI_Wtime();
   if (slot->states[member] == GRADIENTS_CLOSED && (!in_sum || is_untouched(gradients, slot)))
     give_zeros(&target, 0, slot->count);
   if (slot->states[member] == GRADIENTS_OPEN && !in_sum)
     give(&target, 0, slot->count, place ? place : slot->pieces[member]);
+  count_order(gradients, started);
   pieces_return(&gradients->working, slot->pieces[member]);
   slot->pieces[member] = NULL;
   slot->states[member] = GRADIENTS_CLOSED;

@@ -131,6 +131,11 @@ void gradients_add(const struct gradients_sum *sum, int64_t first, int64_t count
 void gradients_keep(struct gradients *gradients);
 enum status gradients_mend(struct gradients *gradients, double *cosine);
 
+/* Seconds that this rank spent on the order of canonical sums so far: zeroing a place for each
+ * micro-shard's contribution and adding it along the tree. Fast sums need none of it; 0 for them.
+ * Local. */
+double gradients_order_seconds(const struct gradients *gradients);
+
 /* Bytes of working pieces so far, beside the arena. Local. */
 size_t gradients_working_bytes(const struct gradients *gradients);
 

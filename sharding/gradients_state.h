@@ -62,6 +62,7 @@ struct gradients {
   struct pieces working;
   struct gradients_passing *passing; /* [tensors] those in flight, the oldest first */
   int64_t passing_count;
+  double order_seconds; /* see gradients_order_seconds */
   int64_t sent, sent_most; /* elements since all was waited for; the same on every rank */
 };
 

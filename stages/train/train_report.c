@@ -237,6 +237,16 @@ static enum status add_timings(const struct train *train) {
   return STATUS_OK;
 }
 
+/* What the promise of the same bits on any number of ranks costs on this one. */
+static void say_order(struct train *train, double spent) {
+  const double seconds = gradients_order_seconds(train->gradients);
+  const double steps = (double)(train->counts.step - train->progress.first);
+  if (!train->grid.canonical || steps <= 0 || spent <= 0) return;
+  log_line(log_of(train), "canonical sums: %.3g ms a step that fast sums would not take, %.1f %%",
+           1e3 * seconds / steps, 100 * seconds / spent);
+  metric_file_real(&train->metrics, "canonical_seconds", seconds);
+}
+
 enum status train_report_end(struct train *train, const char *hash) {
   char seconds[PROGRESS_TIME_BYTES], bytes[24];
   const double spent = timer_now() - train->progress.started;
@@ -249,6 +259,7 @@ enum status train_report_end(struct train *train, const char *hash) {
   metric_file_real(&train->metrics, "seconds", spent);
   metric_file_integer(&train->metrics, "parameters", params_count(&train->params));
   metric_file_real(&train->metrics, "flop_per_token", flop_per_token(train));
+  say_order(train, spent);
   record_peaks(train);
   TRY(metric_file_end(&train->metrics));
   TRY(add_timings(train));

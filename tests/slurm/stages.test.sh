@@ -1,4 +1,5 @@
 # A real stage as a Slurm job: tokenize over two nodes gives what two local ranks give (R-SLM-3,
+# alone: two clusters would share their ports.
 # R-DLM-9).
 . "$ROOT/tests/common/tap.sh"
 . "$ROOT/tests/slurm/cluster.sh"

@@ -1,4 +1,5 @@
 # `millrace submit` on a real Slurm of two nodes: jobs, dependencies, requeue after 75, the ledger
+# alone: two clusters would share their ports.
 # (issue 2 item 9; R-SLM-4, R-SLM-5, R-SLM-6).
 . "$ROOT/tests/common/tap.sh"
 . "$ROOT/tests/slurm/cluster.sh"

@@ -27,6 +27,8 @@ check "matrices on a grid end near those of one rank" near "$(loss grid)" "$(los
 check "the log says what fast sums mean (R-ELA-3)" grep -q "fast sums: losses depend" runs/toy/once.log
 check "matrices with more than a share of the work go on the grid by themselves" \
   grep -q "all ranks work together on 2 matri" runs/toy/uneven.log
+check "a training says what canonical sums took" grep -qE "canonical sums: [0-9.e-]+ ms a step" runs/toy/exact.log
+check "and in fast mode has nothing to say" sh -c '! grep -q "canonical sums:" runs/toy/once.log'
 "$millrace" run g.yaml --set exact.muon_grid=all >output 2>&1
 check "canonical sums refuse the grid, whose bits depend on the ranks (R-SCA-3)" test $? -eq 78
 finish

@@ -32,7 +32,7 @@ EOF
 
 # What of a node's metrics depends on recipe and data alone: losses, norms, rates, samples, hashes.
 numbers() { # numbers NODE
-  sed -E 's/,"tokens_per_second":[^,]*//; s/,"seconds":(\{[^}]*\}|[^,}]*)//; s/,"peak_bytes":\{[^}]*\}//' \
+  sed -E 's/,"tokens_per_second":[^,]*//; s/,"seconds":(\{[^}]*\}|[^,}]*)//; s/,"canonical_seconds":[^,]*//; s/,"peak_bytes":\{[^}]*\}//' \
     "runs/toy/$1/metrics.jsonl"
 }
 same_numbers() { [ -n "$(weights "$1")" ] && cmp -s <(numbers "$1") <(numbers "$2"); }
