@@ -21,16 +21,20 @@ enum {
 /* Measured on one Sapphire Rapids core: a thread's rows of a stay in the second cache, which two
  * threads share, while the packed b streams past them. */
 enum {
-  ROW_BYTES = 512 << 10,
+  ROW_BYTES = 1 << 20,
   MOST_ROWS = 256,
   FEWEST_ROWS = 64,
   TASKS_PER_THREAD = 4,
   COLUMN_BYTES = 16 << 20, /* of packed b at once */
   LONG_TERMS = 2048,       /* of a sum into F32 at once, where a is transposed */
   NEAR_PANELS = 8,
+  NEAR_BYTES = 512 << 10, /* of panels of b that are near each other */
+  STREAM_BYTES = 8 << 20,
   CHAIN_STEPS = 32, /* of sums in registers: longer ones are rounded worse */
   SERIAL_WORK = 1 << 20,
-  PANEL_SUMS = PANEL * PANEL
+  PANEL_SUMS = PANEL * PANEL,
+  STAGE_ROW = NEAR_PANELS * PANEL,
+  SPARE_BYTES = 2 * PANEL_SUMS * (int)sizeof(float) + PANEL * STAGE_ROW * (int)sizeof(bf16)
 };
 
 /* What lies packed in a panel. Element (line, term) is first[line * stride + term] when `along`,
@@ -66,15 +70,53 @@ static inline __attribute__((always_inline)) void load_words(simd_float block[TI
   }
 }
 
-static inline __attribute__((always_inline)) void pack(float *to, const struct lines *from,
-                                                       bool along, bool transposed) {
+/* A whole step of a panel across its lines, as load_words would load it: first pairs of terms,
+ * whose words come in groups of four lines, of every other group at a time; then they are turned
+ * round. */
+static void pack_across_turned(float *to, const bf16 *first, int64_t stride) {
+  simd_float even[TILE_SIDE], odd[TILE_SIDE];
+  for (int i = 0; i < TILE_SIDE; i++) {
+    const __m512i low = _mm512_loadu_si512(first + 2 * i * stride);
+    const __m512i high = _mm512_loadu_si512(first + (2 * i + 1) * stride);
+    even[i] = _mm512_castsi512_ps(_mm512_unpacklo_epi16(low, high));
+    odd[i] = _mm512_castsi512_ps(_mm512_unpackhi_epi16(low, high));
+  }
+  simd_transpose(even);
+  simd_transpose(odd);
+  for (int i = 0; i < TILE_SIDE; i++) {
+    const int line = i / 4 * 8 + i % 4;
+    simd_store(to + line * TILE_SIDE, even[i]);
+    simd_store(to + (line + 4) * TILE_SIDE, odd[i]);
+  }
+}
+
+static void pack_across(float *to, const bf16 *first, int64_t stride) {
+  for (int i = 0; i < TILE_SIDE; i++, to += TILE_SIDE) {
+    const simd_float low = simd_load((const float *)(const void *)(first + 2 * i * stride));
+    const simd_float high = simd_load((const float *)(const void *)(first + (2 * i + 1) * stride));
+    simd_store(to, simd_pair_across_low(low, high));
+    simd_store(to + TILE_FLOATS, simd_pair_across_high(low, high));
+  }
+}
+
+/* One step of a panel. */
+static inline __attribute__((always_inline)) void pack_step(float *to, const struct lines *from,
+                                                            int64_t term, bool along, bool turned) {
+  const bool whole = from->lines >= PANEL && from->terms - term >= TILE_TERMS;
+  if (!along && whole && turned) {
+    pack_across_turned(to, from->first + term * from->stride, from->stride);
+    return;
+  }
+  if (!along && whole) {
+    pack_across(to, from->first + term * from->stride, from->stride);
+    return;
+  }
   simd_float block[TILE_SIDE];
-  for (int64_t step = 0; step < steps_of(from->terms); step++)
-    for (int half = 0; half < 2; half++, to += TILE_FLOATS) {
-      load_words(block, from, half * TILE_SIDE, step * TILE_TERMS, along);
-      if (transposed) simd_transpose(block);
-      for (int i = 0; i < TILE_SIDE; i++) simd_store(to + i * TILE_SIDE, block[i]);
-    }
+  for (int half = 0; half < 2; half++, to += TILE_FLOATS) {
+    load_words(block, from, half * TILE_SIDE, term, along);
+    if (turned) simd_transpose(block);
+    for (int i = 0; i < TILE_SIDE; i++) simd_store(to + i * TILE_SIDE, block[i]);
+  }
 }
 
 /* sums[PANEL][PANEL] = the product of two panels. Tiles 0 to 3 are sums, 4 and 5 of a, 6 and 7 of
@@ -108,8 +150,10 @@ struct plan {
   int64_t first_term, terms, steps;     /* of the piece of the sum */
   int64_t first_column, columns;        /* of the piece of b */
   int64_t panels, groups, group_panels; /* of columns: all, and for one task */
+  int64_t near_panels;
   struct product_cut rows;
   bool add, along; /* add: to c; along: a lies along its rows */
+  bool streams;    /* c goes past the caches */
   const struct scratch *pieces;
   float *b;
 };
@@ -118,33 +162,57 @@ static int64_t panels_of(int64_t count) {
   return (count + PANEL - 1) / PANEL;
 }
 
-static void pack_a(const struct plan *plan, float *to, int64_t row, int64_t rows) {
+static struct lines lines_of_a(const struct plan *plan, int64_t row, int64_t rows) {
   const struct product *p = plan->product;
-  for (int64_t i = 0; i < rows; i += PANEL, to += plan->steps * STEP_FLOATS) {
-    struct lines lines = {.lines = rows - i, .terms = plan->terms};
-    lines.first = (const bf16 *)p->a + (row + i) * p->a_row + plan->first_term * p->a_column;
-    lines.stride = plan->along ? p->a_row : p->a_column;
-    if (plan->along)
-      pack(to, &lines, true, false);
-    else
-      pack(to, &lines, false, true);
-  }
+  return (struct lines){.first =
+                            (const bf16 *)p->a + row * p->a_row + plan->first_term * p->a_column,
+                        .stride = plan->along ? p->a_row : p->a_column,
+                        .lines = rows,
+                        .terms = plan->terms};
 }
 
-static void pack_b(const struct plan *plan, int64_t panel) {
+/* Memory is read along its rows: panel after panel, or the same terms of all panels. */
+static void pack_a(const struct plan *plan, float *to, int64_t row, int64_t rows) {
+  const int64_t panel_floats = plan->steps * STEP_FLOATS;
+  for (int64_t i = 0; plan->along && i < rows; i += PANEL) {
+    const struct lines lines = lines_of_a(plan, row + i, rows - i);
+    for (int64_t step = 0; step < plan->steps; step++)
+      pack_step(to + i / PANEL * panel_floats + step * STEP_FLOATS, &lines, step * TILE_TERMS, true,
+                false);
+  }
+  for (int64_t step = 0; !plan->along && step < plan->steps; step++)
+    for (int64_t i = 0; i < rows; i += PANEL) {
+      const struct lines lines = lines_of_a(plan, row + i, rows - i);
+      pack_step(to + i / PANEL * panel_floats + step * STEP_FLOATS, &lines, step * TILE_TERMS,
+                false, true);
+    }
+}
+
+static struct lines lines_of_b(const struct plan *plan, int64_t panel) {
   const struct product *p = plan->product;
   const int64_t column = plan->first_column + panel * PANEL;
-  const bool along = p->b_row == 1;
-  float *to = plan->b + panel * plan->steps * STEP_FLOATS;
-  const struct lines lines = {.first = (const bf16 *)p->b + column * p->b_column +
-                                       plan->first_term * p->b_row,
-                              .stride = along ? p->b_column : p->b_row,
-                              .lines = plan->first_column + plan->columns - column,
-                              .terms = plan->terms};
-  if (along)
-    pack(to, &lines, true, true);
-  else
-    pack(to, &lines, false, false);
+  return (struct lines){.first =
+                            (const bf16 *)p->b + column * p->b_column + plan->first_term * p->b_row,
+                        .stride = p->b_row == 1 ? p->b_column : p->b_row,
+                        .lines = plan->first_column + plan->columns - column,
+                        .terms = plan->terms};
+}
+
+static float *place_in_b(const struct plan *plan, int64_t panel, int64_t step) {
+  return plan->b + (panel * plan->steps + step) * STEP_FLOATS;
+}
+
+static void pack_panel_of_b(const struct plan *plan, int64_t panel) {
+  const struct lines lines = lines_of_b(plan, panel);
+  for (int64_t step = 0; step < plan->steps; step++)
+    pack_step(place_in_b(plan, panel, step), &lines, step * TILE_TERMS, true, true);
+}
+
+static void pack_step_of_b(const struct plan *plan, int64_t step) {
+  for (int64_t panel = 0; panel < plan->panels; panel++) {
+    const struct lines lines = lines_of_b(plan, panel);
+    pack_step(place_in_b(plan, panel, step), &lines, step * TILE_TERMS, false, false);
+  }
 }
 
 /* The product of two panels; `spare` is as large as `sums`. */
@@ -172,38 +240,66 @@ static inline void write_some(const struct plan *plan, int64_t row, int64_t colu
   simd_store_bf16_some(to, plan->add ? simd_add(sum, simd_load_bf16_some(to, count)) : sum, count);
 }
 
-static inline void write_whole(const struct plan *plan, int64_t row, int64_t column,
-                               const float *sums) {
-  bf16 *to = (bf16 *)plan->product->c + row * plan->product->c_row + column;
-  _mm512_storeu_ps(to, simd_pair_along(simd_load(sums), simd_load(sums + SIMD_WIDTH)));
-}
-
 static void write_block(const struct plan *plan, int64_t row, int64_t column, const float *sums) {
   const struct product *p = plan->product;
   const int rows = left(p->m - row, PANEL);
   const int columns = left(plan->first_column + plan->columns - column, PANEL);
-  if (columns == PANEL && p->output == DTYPE_BF16 && !p->bias && !plan->add) {
-    for (int i = 0; i < rows; i++) write_whole(plan, row + i, column, sums + i * PANEL);
-    return;
-  }
   for (int i = 0; i < rows; i++)
     for (int j = 0; j < columns; j += SIMD_WIDTH)
       write_some(plan, row + i, column + j, simd_load(sums + i * PANEL + j),
                  left(columns - j, SIMD_WIDTH));
 }
 
-/* All rows of a block by a few panels of b, for each row one after the other: neighbouring pieces
- * of a line of c are written soon after each other, which saves a third of the time. */
-static void run_near(const struct plan *plan, float *a, int64_t row, int64_t rows, int64_t begin,
+/* A block as bf16 rows of the stage. */
+static void stage_block(const struct plan *plan, bf16 *stage, int64_t column, const float *sums) {
+  const float *bias = plan->product->bias;
+  const int columns = left(plan->first_column + plan->columns - column, PANEL);
+  simd_float offset[2] = {simd_set(0), simd_set(0)};
+  for (int j = 0; bias && j < columns; j += SIMD_WIDTH)
+    offset[j / SIMD_WIDTH] = simd_load_some(bias + column + j, left(columns - j, SIMD_WIDTH));
+  for (int i = 0; i < PANEL; i++, sums += PANEL, stage += STAGE_ROW)
+    simd_store((float *)(void *)stage,
+               simd_pair_along(simd_add(simd_load(sums), offset[0]),
+                               simd_add(simd_load(sums + SIMD_WIDTH), offset[1])));
+}
+
+/* Rows of the stage to c: whole lines at once, which need not be read before. */
+static void stream_stage(const struct plan *plan, int64_t row, int64_t column, int64_t columns,
+                         const bf16 *stage) {
+  const struct product *p = plan->product;
+  for (int i = 0; i < left(p->m - row, PANEL); i++, stage += STAGE_ROW) {
+    bf16 *to = (bf16 *)p->c + (row + i) * p->c_row + column;
+    int64_t j = 0;
+    for (; j + PANEL <= columns; j += PANEL)
+      _mm512_stream_ps((float *)(void *)(to + j),
+                       simd_load((const float *)(const void *)(stage + j)));
+    for (; j < columns; j++) to[j] = stage[j];
+  }
+}
+
+/* A panel of rows by panels of b, one after the other: neighbouring pieces of a line of c are
+ * written soon after each other, which saves a third of the time. */
+static void run_rows(const struct plan *plan, const float *a, int64_t row, int64_t begin,
                      int64_t end) {
-  const int64_t panel_floats = plan->steps * STEP_FLOATS;
   float *sums = scratch_piece(plan->pieces), *spare = sums + PANEL_SUMS;
-  for (int64_t i = 0; i < rows; i += PANEL)
-    for (int64_t panel = begin; panel < end; panel++) {
-      multiply_panels(sums, spare, a + i / PANEL * panel_floats, plan->b + panel * panel_floats,
-                      plan->steps);
-      write_block(plan, row + i, plan->first_column + panel * PANEL, sums);
-    }
+  bf16 *stage = (bf16 *)(void *)(spare + PANEL_SUMS);
+  const int64_t first = plan->first_column + begin * PANEL;
+  for (int64_t panel = begin; panel < end; panel++) {
+    const int64_t column = plan->first_column + panel * PANEL;
+    multiply_panels(sums, spare, a, plan->b + panel * plan->steps * STEP_FLOATS, plan->steps);
+    if (plan->streams)
+      stage_block(plan, stage + column - first, column, sums);
+    else
+      write_block(plan, row, column, sums);
+  }
+  const int64_t columns = plan->first_column + plan->columns - first, most = (end - begin) * PANEL;
+  if (plan->streams) stream_stage(plan, row, first, columns < most ? columns : most, stage);
+}
+
+static bool streams(const struct product *p) {
+  const int64_t line = PANEL, bytes = p->m * p->n * (int64_t)sizeof(bf16);
+  return p->output == DTYPE_BF16 && !p->add && bytes >= STREAM_BYTES && p->c_row % line == 0 &&
+         (uintptr_t)p->c % ((size_t)line * sizeof(bf16)) == 0;
 }
 
 /* A block of rows by a group of panels of b. */
@@ -211,12 +307,14 @@ static void run_task(const struct plan *plan, int64_t task) {
   const int64_t block = task / plan->groups, group = task % plan->groups;
   const int64_t row = block * plan->rows.size;
   const int64_t rows = block + 1 == plan->rows.count ? plan->rows.last : plan->rows.size;
-  float *a = (float *)scratch_piece(plan->pieces) + 2 * PANEL_SUMS;
+  float *a = (float *)(void *)((char *)scratch_piece(plan->pieces) + SPARE_BYTES);
   const int64_t begin = group * plan->group_panels, wanted = begin + plan->group_panels;
-  const int64_t end = wanted < plan->panels ? wanted : plan->panels;
+  const int64_t end = wanted < plan->panels ? wanted : plan->panels, near = plan->near_panels;
   pack_a(plan, a, row, rows);
-  for (int64_t panel = begin; panel < end; panel += NEAR_PANELS)
-    run_near(plan, a, row, rows, panel, panel + NEAR_PANELS < end ? panel + NEAR_PANELS : end);
+  for (int64_t panel = begin; panel < end; panel += near)
+    for (int64_t i = 0; i < rows; i += PANEL)
+      run_rows(plan, a + i / PANEL * plan->steps * STEP_FLOATS, row + i, panel,
+               panel + near < end ? panel + near : end);
 }
 
 /* Blocks of rows and groups of columns for one piece of b; how they are cut shows in no bits. */
@@ -229,6 +327,8 @@ static void cut_tasks(struct plan *plan) {
   plan->groups = (wanted + plan->rows.count - 1) / plan->rows.count;
   plan->group_panels = (plan->panels + plan->groups - 1) / plan->groups;
   plan->groups = (plan->panels + plan->group_panels - 1) / plan->group_panels;
+  const int64_t near = NEAR_BYTES / (plan->steps * STEP_FLOATS * (int64_t)sizeof(float));
+  plan->near_panels = near > NEAR_PANELS ? NEAR_PANELS : near > 0 ? near : 1;
 }
 
 static void run_piece(struct plan *plan, struct scratch *pieces, struct scratch *shared) {
@@ -236,23 +336,26 @@ static void run_piece(struct plan *plan, struct scratch *pieces, struct scratch 
   plan->panels = panels_of(plan->columns);
   cut_tasks(plan);
   const size_t panel_bytes = (size_t)plan->steps * STEP_FLOATS * sizeof(float);
-  scratch_reserve(pieces, (size_t)panels_of(plan->rows.size) * panel_bytes +
-                              2 * PANEL_SUMS * sizeof(float));
+  scratch_reserve(pieces, (size_t)panels_of(plan->rows.size) * panel_bytes + SPARE_BYTES);
   plan->b = scratch_share(shared, (size_t)plan->panels * panel_bytes);
+  const bool b_along = p->b_row == 1;
   const bool parallel = p->m * plan->columns * plan->terms > SERIAL_WORK;
 #pragma omp parallel if (parallel)
   {
     tiles_configure();
 #pragma omp for
-    for (int64_t panel = 0; panel < plan->panels; panel++) pack_b(plan, panel);
+    for (int64_t i = 0; i < (b_along ? plan->panels : plan->steps); i++)
+      b_along ? pack_panel_of_b(plan, i) : pack_step_of_b(plan, i);
 #pragma omp for schedule(dynamic)
     for (int64_t task = 0; task < plan->rows.count * plan->groups; task++) run_task(plan, task);
     _tile_release();
+    _mm_sfence();
   }
 }
 
 void product_amx_run(const struct product *p, struct scratch *pieces, struct scratch *shared) {
-  struct plan plan = {.product = p, .along = p->a_column == 1, .pieces = pieces};
+  struct plan plan = {
+      .product = p, .along = p->a_column == 1, .streams = streams(p), .pieces = pieces};
   const int64_t terms = plan.along || p->k < LONG_TERMS ? p->k : LONG_TERMS;
   const int64_t fitting = COLUMN_BYTES / (terms * (int64_t)sizeof(bf16)) / PANEL * PANEL;
   const int64_t columns = fitting < PANEL ? PANEL : fitting;

@@ -22,7 +22,7 @@ struct sample {
 
 static void *make_values(int64_t count, enum dtype dtype, const char *purpose) {
   const struct random_stream stream = random_open(1, purpose, 0, 0);
-  float *values = malloc((size_t)count * sizeof *values);
+  float *values = aligned_alloc(64, ((size_t)count * sizeof *values + 63) / 64 * 64);
   random_fill_normal(values, count, stream, 0);
   if (dtype == DTYPE_BF16)
     for (int64_t i = 0; i < count; i++) ((bf16 *)values)[i] = bf16_from_float(values[i]);
@@ -138,6 +138,14 @@ static void tiles_multiply_in_pieces(void **state) {
                                             .add = kind != FORWARD});
 }
 
+/* Results of many bytes go past the caches, in whole lines where they begin with one. */
+static void tiles_write_large_results(void **state) {
+  (void)state;
+  if (!product_uses_tiles()) skip();
+  check_against_double(
+      &(struct sample){2070, 2045, 7, FORWARD, DTYPE_BF16, DTYPE_BF16, .bias = true, .add = false});
+}
+
 static void check_threads(const struct sample *sample) {
   struct product p = make_product(sample);
   const size_t bytes = (size_t)(p.m * p.c_row) * dtype_bytes(p.output);
@@ -214,6 +222,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(products_equal_plain_sums),
       cmocka_unit_test(tiles_multiply_in_pieces),
+      cmocka_unit_test(tiles_write_large_results),
       cmocka_unit_test(bits_do_not_depend_on_threads),
       cmocka_unit_test(bits_do_not_depend_on_other_rows),
   };
