@@ -250,6 +250,17 @@ static void write_block(const struct plan *plan, int64_t row, int64_t column, co
                  left(columns - j, SIMD_WIDTH));
 }
 
+/* What a block is added to is on its way while it is multiplied. */
+static void expect_block(const struct plan *plan, int64_t row, int64_t column) {
+  const struct product *p = plan->product;
+  const int64_t bytes = (int64_t)dtype_bytes(p->output);
+  for (int i = 0; i < left(p->m - row, PANEL); i++) {
+    const char *to = (const char *)p->c + ((row + i) * p->c_row + column) * bytes;
+    __builtin_prefetch(to);
+    if (p->output == DTYPE_F32) __builtin_prefetch(to + TILE_BYTES_ACROSS);
+  }
+}
+
 /* A block as bf16 rows of the stage. */
 static void stage_block(const struct plan *plan, bf16 *stage, int64_t column, const float *sums) {
   const float *bias = plan->product->bias;
@@ -286,6 +297,7 @@ static void run_rows(const struct plan *plan, const float *a, int64_t row, int64
   const int64_t first = plan->first_column + begin * PANEL;
   for (int64_t panel = begin; panel < end; panel++) {
     const int64_t column = plan->first_column + panel * PANEL;
+    if (plan->add) expect_block(plan, row, column);
     multiply_panels(sums, spare, a, plan->b + panel * plan->steps * STEP_FLOATS, plan->steps);
     if (plan->streams)
       stage_block(plan, stage + column - first, column, sums);
