@@ -211,7 +211,8 @@ static enum status name_entry(struct level *level, struct archive_entry *entry) 
   if (archive_format(level->archive) == ARCHIVE_FORMAT_RAW) return text_add(&level->name, "");
   const char *name = archive_entry_pathname(entry);
   level->splitter->warnings += name == NULL;
-  return text_format(&level->name, ": %s", name ? name : "(an entry whose name cannot be read)");
+  TRY(text_add(&level->name, ": "));
+  return text_add(&level->name, name ? name : "(an entry whose name cannot be read)");
 }
 
 /* Whether an entry of an archive is to be read, by its name. */

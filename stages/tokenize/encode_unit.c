@@ -73,6 +73,7 @@ static bool is_checked(struct hash128 hash) {
 
 /* Keeps the keys of a document and begins the next one's. */
 static enum status add_keys(struct encode_unit_room *room, struct near_bands bands) {
+  if (!bands.bands) return STATUS_OK;
   for (int64_t band = 0; band < bands.bands; band++) {
     const uint64_t key = near_key(&room->signature, bands, band);
     TRY(text_add_bytes(&room->keys, &key, sizeof key));

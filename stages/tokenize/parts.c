@@ -37,14 +37,14 @@ int64_t part_tokens(const struct part *part) {
   return part->width ? (int64_t)part->tokens.length / part->width : 0;
 }
 
-/* Appends ids as 16-bit integers; the vocabulary fits. */
-static enum status add_narrow(struct text *tokens, const int32_t *ids, size_t count) {
-  uint16_t narrow[512];
-  for (size_t at = 0; at < count; at += 512) {
-    const size_t now = count - at < 512 ? count - at : 512;
-    for (size_t i = 0; i < now; i++) narrow[i] = (uint16_t)ids[at + i];
-    TRY(text_add_bytes(tokens, narrow, now * sizeof *narrow));
-  }
+/* Appends ids as 16-bit integers; the vocabulary fits. All that is there are such, so the end is
+ * aligned. */
+static enum status add_narrow(struct text *tokens, const int32_t *restrict ids, size_t count) {
+  TRY(text_reserve(tokens, count * sizeof(uint16_t)));
+  uint16_t *const restrict narrow = (uint16_t *)(void *)(tokens->bytes + tokens->length);
+  for (size_t i = 0; i < count; i++) narrow[i] = (uint16_t)ids[i];
+  tokens->length += count * sizeof *narrow;
+  tokens->bytes[tokens->length] = '\0';
   return STATUS_OK;
 }
 

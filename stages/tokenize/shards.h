@@ -37,9 +37,9 @@ struct shards {
 
 /* What a shard's rows tell. */
 struct shards_counts {
-  int64_t *histogram; /* [vocabulary], borrowed; counts are added */
+  int64_t *histogram; /* [vocabulary], borrowed; counts of most rows are added */
   double entropy;     /* sum over `measured` rows of the entropy of the row's own tokens, nats */
-  int64_t measured;   /* all held-out rows, one in eight of the others */
+  int64_t measured;   /* all held-out rows, some of the others */
   int64_t tokens;     /* of the rows */
   int64_t rows;
 };

@@ -1,10 +1,13 @@
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "sharding/store_writer.h"
 #include "stages/tokenize/shards.h"
 
-enum { ENTROPY_SHARE = 8 };
+/* Of the first rows of a side all are counted, and of those beyond one in so many; the entropy of a
+ * row, which takes longer, is measured of fewer. */
+enum { FEW_ROWS = 8192, COUNTED_OF_MANY = 8, MEASURED_OF_FEW = 8, MEASURED_OF_MANY = 128 };
 
 /* Makes the rows [first, first + count) of a side. */
 struct shards_maker {
@@ -21,6 +24,7 @@ struct shards_maker {
   void *row;       /* [length], owned: the packer's */
   int32_t *ids;    /* [length], owned: the row's tokens */
   int32_t *seen;   /* [vocabulary], owned: zero between rows */
+  uint32_t *times; /* [2, vocabulary], owned: of this shard, tokens at even and at odd places */
   double *c_log_c; /* [length + 1], owned */
   struct corpus_piece piece;
 };
@@ -46,19 +50,49 @@ static double entropy_of(struct shards_maker *maker, const int32_t *ids, int64_t
   return log((double)count) - sum / (double)count;
 }
 
-/* Of the training side one row in ENTROPY_SHARE is measured: it takes longer than all the rest. */
-static bool is_measured(const struct shards_maker *maker) {
-  return maker->which == CORPUS_HELD_OUT || maker->row_index % ENTROPY_SHARE == 0;
+/* What is counted are figures; of the training side some rows are enough. */
+static bool is_among(const struct shards_maker *maker, int64_t of_few, int64_t of_many) {
+  const int64_t share = maker->row_index < FEW_ROWS ? of_few : of_many;
+  return maker->which == CORPUS_HELD_OUT || maker->row_index % share == 0;
+}
+
+/* Frequent tokens follow one another: two tables do not wait for one another's last count. */
+static void count_narrow(uint32_t *even, uint32_t *odd, const uint16_t *ids, int64_t count) {
+  for (int64_t i = 0; i + 1 < count; i += 2) {
+    even[ids[i]]++;
+    odd[ids[i + 1]]++;
+  }
+  if (count % 2) even[ids[count - 1]]++;
+}
+
+static void count_wide(uint32_t *even, const int32_t *ids, int64_t count) {
+  for (int64_t i = 0; i < count; i++) even[ids[i]]++;
+}
+
+static void count_tokens(struct shards_maker *maker, const void *row, int64_t count) {
+  uint32_t *odd = maker->times + maker->shards->facts->vocabulary_size;
+  if (maker->packer.width == sizeof(uint16_t))
+    count_narrow(maker->times, odd, row, count);
+  else
+    count_wide(maker->times, row, count);
+}
+
+/* Adds what the shard has to the side. */
+static void add_times(struct shards_maker *maker) {
+  const int64_t vocabulary = maker->shards->facts->vocabulary_size;
+  for (int64_t i = 0; i < vocabulary; i++)
+    maker->counts->histogram[i] += (int64_t)maker->times[i] + maker->times[vocabulary + i];
+  memset(maker->times, 0, 2 * (size_t)vocabulary * sizeof *maker->times);
 }
 
 static void count_row(struct shards_maker *maker, const void *row, int64_t count) {
-  const int32_t *ids = widen(maker, row, count);
   struct shards_counts *counts = maker->counts;
-  for (int64_t i = 0; i < count; i++) counts->histogram[ids[i]]++;
+  const bool measured = is_among(maker, MEASURED_OF_FEW, MEASURED_OF_MANY);
   counts->rows++;
   counts->tokens += count;
-  if (is_measured(maker)) counts->entropy += entropy_of(maker, ids, count);
-  counts->measured += is_measured(maker);
+  if (is_among(maker, 1, COUNTED_OF_MANY)) count_tokens(maker, row, count);
+  if (measured) counts->entropy += entropy_of(maker, widen(maker, row, count), count);
+  counts->measured += measured;
   maker->row_index++;
 }
 
@@ -120,6 +154,7 @@ static enum status write_shard(struct shards_maker *maker,
   if (maker->writes) TRY(store_writer_begin(&maker->writer, options));
   maker->row_index = first;
   TRY(pack(maker, first));
+  add_times(maker);
   return maker->writes ? store_writer_write(&maker->writer) : STATUS_OK;
 }
 
@@ -171,9 +206,10 @@ static enum status take_room(struct shards_maker *maker) {
   maker->row = calloc(length, sizeof *maker->ids);
   maker->ids = calloc(length, sizeof *maker->ids);
   maker->seen = calloc((size_t)maker->shards->facts->vocabulary_size, sizeof *maker->seen);
+  maker->times = calloc((size_t)maker->shards->facts->vocabulary_size, 2 * sizeof *maker->times);
   maker->c_log_c = calloc(length + 1, sizeof *maker->c_log_c);
-  CHECK(maker->row && maker->ids && maker->seen && maker->c_log_c, STATUS_ENVIRONMENT,
-        "out of memory: a row of %zu tokens", length);
+  CHECK(maker->row && maker->ids && maker->seen && maker->times && maker->c_log_c,
+        STATUS_ENVIRONMENT, "out of memory: a row of %zu tokens", length);
   for (size_t c = 1; c <= length; c++) maker->c_log_c[c] = (double)c * log((double)c);
   return STATUS_OK;
 }
@@ -195,6 +231,7 @@ void shards_maker_close(struct shards_maker *maker) {
   free(maker->row);
   free(maker->ids);
   free(maker->seen);
+  free(maker->times);
   free(maker->c_log_c);
   free(maker);
 }

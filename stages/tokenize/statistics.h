@@ -7,9 +7,9 @@
 #define STATISTICS_NAME "statistics.json"
 
 struct statistics_side {
-  int64_t *histogram; /* [vocabulary], owned: tokens of the rows, marks included */
+  int64_t *histogram; /* [vocabulary], owned: tokens of the counted rows, marks included */
   int64_t tokens, rows;
-  int64_t measured;   /* rows whose entropy was measured: all held-out ones, one in eight others */
+  int64_t measured;   /* rows whose entropy was measured: all held-out ones, some others */
   double row_entropy; /* their mean, nats */
 };
 
