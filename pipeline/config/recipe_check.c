@@ -35,6 +35,33 @@ static enum status check_distill(const struct recipe_node *node) {
   return STATUS_OK;
 }
 
+/* An encoder of the recipe is a t5, named where it is read and nowhere else. */
+static enum status check_encoder(const struct recipe *recipe, const struct recipe_node *node) {
+  const struct recipe_node *trained = NULL;
+  for (size_t i = 0; i < node->input_count; i++) {
+    const struct recipe_node *input = &recipe->nodes[node->inputs[i]];
+    if (input->kind != KIND_PRETRAIN) continue;
+    CHECK(!trained, STATUS_MISMATCH, "%s: node '%s' is from both '%s' and '%s': leave one out",
+          node->where, node->name, trained->name, input->name);
+    trained = input;
+  }
+  const bool wanted = node->options.encoder == ENCODER_TRAINED;
+  CHECK(wanted || !trained, STATUS_MISMATCH,
+        "%s: node '%s': '%s' would not be read; set encoder: trained, or remove it from `from:`",
+        node->where, node->name, trained->name);
+  CHECK(!wanted || (trained && trained->options.method == METHOD_T5), STATUS_MISMATCH,
+        "%s: node '%s': encoder: trained needs a pretrain node of method t5 in `from:`",
+        node->where, node->name);
+  return STATUS_OK;
+}
+
+static enum status check_sample(const struct recipe_node *node) {
+  CHECK(node->options.method != METHOD_T5, STATUS_MISMATCH,
+        "%s: node '%s': a t5 is an encoder for embed nodes; no texts are drawn from it",
+        node->where, node->name);
+  return STATUS_OK;
+}
+
 /* Of generators, evaluate reads the judge, and those whose likelihood has a bound; what others make
  * comes as samples. */
 static enum status check_judge(const struct recipe *recipe, const struct recipe_node *node) {
@@ -95,6 +122,8 @@ static enum status check_sweep(const struct recipe *recipe, const struct recipe_
 enum status recipe_check(const struct recipe *recipe, const struct recipe_node *node) {
   if (node->kind == KIND_PRETRAIN) return check_embeddings(recipe, node);
   if (node->kind == KIND_DISTILL) return check_distill(node);
+  if (node->kind == KIND_EMBED) return check_encoder(recipe, node);
+  if (node->kind == KIND_SAMPLE) return check_sample(node);
   if (node->kind == KIND_EVALUATE) return check_evaluation(recipe, node);
   if (node->kind == KIND_SWEEP) return check_sweep(recipe, node);
   return STATUS_OK;

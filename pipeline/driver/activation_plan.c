@@ -65,6 +65,25 @@ static struct demand of_ar(const struct letters *l) {
                          .head_width = l->d};
 }
 
+/* Norm, q k v, attention, projection, sum; norm, gated feed-forward, sum. A layer of the decoder
+ * also reads the encoder's positions. `layer` is the mean of all. */
+static struct demand of_t5(const struct letters *l, const struct training_layout *layout) {
+  const struct options *o = &layout->shape->options;
+  const struct network_spans spans = network_spans_of(o, layout->positions);
+  const int64_t in = l->rows * spans.inputs, out = l->rows * spans.targets, d = l->d;
+  const int64_t decoder = o->t5_decoder_depth ? o->t5_decoder_depth : o->depth;
+  const int64_t own = l->e * (20 * d + 10 * l->f) + SUM_BYTES * (l->H + 2);
+  const int64_t cross = l->e * 10 * d + SUM_BYTES * (l->H + 1);
+  const int64_t all = o->depth * in * own + decoder * (out * (own + cross) + in * l->e * 4 * d);
+  const int64_t row = (in + out) * l->e * d, heads = l->N / l->n * out * l->e * d;
+  const int64_t looked_up = l->N / l->n * in * l->e * d;
+  return (struct demand){.layer = all / (o->depth + decoder),
+                         .kept = 2 * row / 2,
+                         .at_end = 4 * row + looked_up + heads,
+                         .at_layers = 3 * row + heads,
+                         .head_width = d};
+}
+
 static struct demand of_elf(const struct letters *l, int64_t bottleneck) {
   const int64_t wide = l->n + l->rows * CONTROL;
   const int64_t row = wide * l->e * l->d, latent = l->n * l->e * l->E, all = l->N * l->e * l->E;
@@ -92,6 +111,7 @@ static struct demand demand_of(const struct training_layout *layout, const struc
   const struct options *o = &layout->shape->options;
   if (layout->shape->kind == KIND_AUTOENCODE) return of_autoencoder(l);
   if (o->method == METHOD_CFM) return of_cfm(l, o);
+  if (o->method == METHOD_T5) return of_t5(l, layout);
   return o->method == METHOD_AR ? of_ar(l) : of_elf(l, o->elf_bottleneck);
 }
 

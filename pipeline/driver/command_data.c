@@ -1,4 +1,5 @@
-/* millrace data ls|head|verify|export|stat|audit|diff: what shards and other safetensors files hold. */
+/* millrace data ls|head|verify|export|stat|audit|diff: what shards and other safetensors files
+ * hold. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

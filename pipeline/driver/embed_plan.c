@@ -59,7 +59,8 @@ enum status embed_plan_rows(struct embed_rows *rows, const struct run *run,
   if (most > 0) rows->train = least(rows->train, most);
   if (most > 0) rows->held_out = least(rows->held_out, most);
   const int64_t positions = tokens->options.sequence_length;
-  const struct encoder_size size = encoder_size_of(embed, training_layout_vocabulary(tokens));
+  const struct encoder_size size =
+      encoder_size_of(&run->recipe, embed, training_layout_vocabulary(tokens));
   const double passes = tokens->options.packing == PACKING_PAIRS ? 2 : 1;
   rows->bytes = passes * (double)positions * (double)size.width * sizeof(uint16_t);
   rows->flop = passes * (double)positions * encoder_size_flop(&size, positions);

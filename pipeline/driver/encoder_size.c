@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "pipeline/driver/network_size.h"
+
 enum { BUCKETS = 32, VECTOR_BYTES = 4 };
 
 static const struct encoder_size t5_small = {
@@ -36,9 +38,27 @@ static struct encoder_size of_folder(const char *folder) {
   return size;
 }
 
-struct encoder_size encoder_size_of(const struct recipe_node *embed, int64_t vocabulary) {
+/* The node's ids are those of the tokens, and may be a hundred more. */
+static struct encoder_size of_node(const struct recipe_node *trained, int64_t vocabulary) {
+  const struct options *o = &trained->options;
+  return (struct encoder_size){.vocabulary = vocabulary,
+                               .width = o->width,
+                               .heads = o->heads,
+                               .inner = o->width,
+                               .feedforward = network_inner_width(trained),
+                               .depth = o->depth,
+                               .gated = true};
+}
+
+struct encoder_size encoder_size_of(const struct recipe *recipe, const struct recipe_node *embed,
+                                    int64_t vocabulary) {
   const struct options *o = &embed->options;
+  const struct recipe_node *trained = NULL;
   if (o->encoder == ENCODER_T5) return of_folder(o->encoder_path);
+  if (o->encoder == ENCODER_TRAINED &&
+      recipe_upstream(&trained, recipe, embed, IN_PRETRAIN) != STATUS_OK)
+    error_clear(); /* recipe_check has the word */
+  if (trained) return of_node(trained, vocabulary);
   return (struct encoder_size){.vocabulary = vocabulary,
                                .width = o->encoder_width,
                                .heads = o->encoder_heads,

@@ -17,7 +17,8 @@ struct encoder_size {
 
 /* The encoder of an embed node; `vocabulary` of its tokens counts where weights are random. An
  * encoder whose config.json is not there (yet) counts as T5-small. Local. */
-struct encoder_size encoder_size_of(const struct recipe_node *embed, int64_t vocabulary);
+struct encoder_size encoder_size_of(const struct recipe *recipe, const struct recipe_node *embed,
+                                    int64_t vocabulary);
 
 /* Operations of a token in rows of `positions`. Local. */
 double encoder_size_flop(const struct encoder_size *size, int64_t positions);

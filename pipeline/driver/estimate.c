@@ -65,7 +65,8 @@ enum status estimate_node(struct estimate *all, const struct run *run, size_t in
     for (size_t i = 0; i < node->options.input.count; i++)
       estimate->input_bytes += bytes_of(node->options.input.values[i]);
   for (size_t i = 0; i < node->input_count; i++)
-    estimate->input_bytes += all[node->inputs[i]].disk_bytes;
+    if (node->kind != KIND_EMBED || run->recipe.nodes[node->inputs[i]].kind == KIND_TOKENIZE)
+      estimate->input_bytes += all[node->inputs[i]].disk_bytes;
   TRY(run_folder_locate(&folder, run->folder, node->name));
   if (node->kind == KIND_TOKENIZE)
     estimate->disk_bytes =

@@ -144,7 +144,8 @@ static bool makes_apart(const struct training_layout *layout) {
 /* Tables with one use are given in tiles; the others are made whole. */
 static bool makes_table(const struct training_layout *layout) {
   const struct options *o = &layout->shape->options;
-  const bool tied = layout->shape->kind == KIND_AUTOENCODE || o->method == METHOD_AR;
+  const bool tied = layout->shape->kind == KIND_AUTOENCODE || o->method == METHOD_AR ||
+                    (o->method == METHOD_T5 && o->t5_shared_head);
   if (!tied && layout->node->kind != KIND_DISTILL) return false;
   return makes_apart(layout) || layout->group > 1;
 }

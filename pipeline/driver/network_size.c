@@ -1,6 +1,9 @@
 /* Letters: V vocabulary, d width, f inner width, c condition width, E latent width, L layers. */
 #include "pipeline/driver/network_size.h"
 
+#include <math.h>
+
+enum { BUCKETS = 32 /* of relative positions */ };
 enum { SINUSOIDS = 256, CONTROL_TOKENS = 4, BALANCE_WIDTH = 32 };
 
 const char *network_part_name(enum network_part part) {
@@ -79,6 +82,31 @@ static void count_elf(struct network_size *size, const struct recipe_node *node,
   size->largest = size->head = facts->vocabulary * E;
 }
 
+struct network_spans network_spans_of(const struct options *options, int64_t positions) {
+  const int64_t noise = (int64_t)fmax(rint((double)positions * options->t5_noise), 1);
+  const int64_t spans = (int64_t)fmax(rint((double)noise / options->t5_span), 1);
+  return (struct network_spans){.inputs = positions - noise + spans + 1,
+                                .targets = noise + spans + 1};
+}
+
+/* An encoder and a decoder; the tokens of a row that are predicted are those taken out. */
+static void count_t5(struct network_size *size, const struct recipe_node *node,
+                     const struct network_facts *facts) {
+  const struct options *o = &node->options;
+  const int64_t d = o->width, f = network_inner_width(node), V = facts->vocabulary;
+  const int64_t decoder = o->t5_decoder_depth ? o->t5_decoder_depth : o->depth;
+  size->parts[NETWORK_TABLES].others = (o->t5_shared_head ? 1 : 2) * V * d;
+  size->layer = (struct network_count){.matrices = 8 * d * d + 3 * d * f, .vectors = 3 * d};
+  size->layers = o->depth + decoder;
+  size->parts[NETWORK_LAYERS] = (struct network_count){
+      .matrices = size->layers * (4 * d * d + 3 * d * f) + decoder * 4 * d * d,
+      .vectors = 2 * o->depth * d + 3 * decoder * d};
+  size->parts[NETWORK_REST] =
+      (struct network_count){.others = 2 * BUCKETS * o->heads, .vectors = 2 * d};
+  size->largest = V * d;
+  size->head = V * d * network_spans_of(o, facts->positions).targets / facts->positions;
+}
+
 /* Two stacks; every layer reads the states and the memory. */
 static void count_autoencoder(struct network_size *size, const struct recipe_node *node,
                               int64_t V) {
@@ -105,9 +133,12 @@ struct network_size network_size_of(const struct recipe_node *node,
     count_cfm(&size, node, facts->vocabulary);
   else if (node->options.method == METHOD_AR)
     count_ar(&size, node, facts->vocabulary);
+  else if (node->options.method == METHOD_T5)
+    count_t5(&size, node, facts);
   else
     count_elf(&size, node, facts);
-  multiply(&size.parts[NETWORK_LAYERS], &size.layer, size.layers);
+  if (network_count_all(&size.parts[NETWORK_LAYERS]) == 0)
+    multiply(&size.parts[NETWORK_LAYERS], &size.layer, size.layers);
   return size;
 }
 

@@ -27,12 +27,19 @@ struct network_size {
 
 /* What shapes a network beside the options of its node. */
 struct network_facts {
-  int64_t vocabulary, latent_width;
+  int64_t vocabulary, latent_width, positions;
 };
 
 /* Counts the network of a pretrain or autoencode node. Local. */
 struct network_size network_size_of(const struct recipe_node *node,
                                     const struct network_facts *facts);
+
+/* Positions of the encoder and of the decoder for a row of `positions` tokens from which a node of
+ * method t5 takes spans (stages/flow/t5_spans.h). Local. */
+struct network_spans {
+  int64_t inputs, targets;
+};
+struct network_spans network_spans_of(const struct options *options, int64_t positions);
 
 /* "tables", "layers" or "rest". Borrowed. Local. */
 const char *network_part_name(enum network_part part);

@@ -7,7 +7,8 @@ enum {
   GPT2_VOCABULARY = 50257,
   CL100K_VOCABULARY = 100277,
   O200K_VOCABULARY = 200019,
-  MODEL_VOCABULARY = 32100 /* T5's */
+  MODEL_VOCABULARY = 32100, /* T5's */
+  ADDED_SENTINELS = 100     /* stages/flow/t5.h */
 };
 
 bool training_layout_applies(const struct recipe_node *node) {
@@ -47,16 +48,23 @@ int64_t training_layout_token_bytes(const struct recipe_node *tokens) {
   return training_layout_vocabulary(tokens) > UINT16_MAX + 1 ? 4 : 2;
 }
 
+/* Where the tokenizer has no sentinels, T5's are added. */
+static int64_t added_ids(const struct recipe_node *node, const struct recipe_node *tokens) {
+  const bool needs = node->kind == KIND_PRETRAIN && node->options.method == METHOD_T5;
+  return needs && tokens->options.tokenizer != TOKENIZER_T5 ? ADDED_SENTINELS : 0;
+}
+
 static enum status find_facts(struct training_layout *layout, const struct recipe *recipe) {
   const struct recipe_node *node = layout->node, *tokens, *embed;
   TRY(recipe_upstream(&tokens, recipe, node, IN_TOKENIZE));
   TRY(recipe_upstream(&embed, recipe, node, IN_EMBED));
   CHECK(tokens, STATUS_MISMATCH, "%s: '%s' has no tokenize node upstream", node->where, node->name);
   layout->positions = tokens->options.sequence_length;
-  layout->facts.vocabulary = training_layout_vocabulary(tokens);
+  layout->facts.positions = layout->positions;
+  layout->facts.vocabulary = training_layout_vocabulary(tokens) + added_ids(layout->shape, tokens);
   layout->pairs = tokens->options.packing == PACKING_PAIRS;
   if (!embed) return STATUS_OK;
-  layout->encoder = encoder_size_of(embed, layout->facts.vocabulary);
+  layout->encoder = encoder_size_of(recipe, embed, layout->facts.vocabulary);
   layout->facts.latent_width = layout->encoder.width;
   if (embed->options.embed == EMBED_ONLINE) layout->online = embed;
   return STATUS_OK;

@@ -37,6 +37,7 @@ struct embedder {
   struct latents latents;
   struct side sides[SIDES];
   int64_t positions, vocabulary;
+  char tokenizer[HASH_HEX_BYTES];
   char tag[TAG_DIGITS + 1]; /* of the encoder, its precision, the scale and the tokens */
   bf16 *row;                /* [positions, width] */
 };
@@ -72,6 +73,7 @@ static enum status open_tokens(struct embedder *embedder) {
   TRY(tokenizer_open(&tokenizer, folder));
   const struct tokenizer_facts *facts = tokenizer_facts_of(tokenizer);
   embedder->vocabulary = facts->vocabulary_size;
+  hash_to_hex(embedder->tokenizer, facts->hash);
   embedder->positions = node->options.sequence_length;
   for (int i = 0; i < SIDES && status == STATUS_OK; i++)
     status = open_side(embedder, i, folder, facts);
@@ -91,11 +93,14 @@ static enum status open_all(struct embedder *embedder) {
   const struct options *options = embedder->stage->options;
   struct latents *latents = &embedder->latents;
   TRY(open_tokens(embedder));
-  TRY(latents_open(latents, &(struct latents_request){.options = options,
-                                                      .vocabulary = embedder->vocabulary,
-                                                      .positions = embedder->positions,
-                                                      .most = options->batch,
-                                                      .pairs = embedder->sides[0].tokens.pairs}));
+  TRY(latents_open(latents,
+                   &(struct latents_request){.encoder = {.stage = embedder->stage,
+                                                         .node = embedder->stage->node,
+                                                         .vocabulary = embedder->vocabulary,
+                                                         .tokenizer = embedder->tokenizer},
+                                             .positions = embedder->positions,
+                                             .most = options->batch,
+                                             .pairs = embedder->sides[0].tokens.pairs}));
   const size_t row_bytes = (size_t)(embedder->positions * latents->width) * sizeof(bf16);
   for (int i = 0; i < SIDES; i++) cut_side(&embedder->sides[i], (int64_t)row_bytes);
   embedder->row = malloc(row_bytes);

@@ -7,7 +7,7 @@
  */
 #include "stages/flow/elf_state.h"
 #include "stages/flow/penalties.h"
-#include "stages/model/networks/elf_file.h"
+#include "stages/model/networks/weights_file.h"
 
 static const char *const parts[] = {"mse", "ce", PENALTIES_NAMES, NULL};
 
@@ -34,11 +34,11 @@ static enum status init(struct flow *flow, struct arena *arena) {
 }
 
 static enum status read_file(struct flow *flow, const char *path) {
-  return elf_file_read(flow->params, flow->kernels->element, path);
+  return weights_file_read(flow->params, flow->kernels->element, path);
 }
 
 static enum status write_file(const struct flow *flow, const char *path) {
-  return elf_file_write(flow->params, flow->kernels->element, path);
+  return weights_file_write(flow->params, flow->kernels->element, path);
 }
 
 static void weights(const struct flow *flow, const struct flow_batch *batch, double *weight) {

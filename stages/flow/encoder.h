@@ -1,4 +1,5 @@
-/* A frozen text encoder, ready to run: T5 with the weights of a folder, or with random ones. */
+/* A frozen text encoder, ready to run: T5 with the weights of a folder, with those that a node of
+ * the run trained, or with random ones. */
 #ifndef STAGES_FLOW_ENCODER_H
 #define STAGES_FLOW_ENCODER_H
 
@@ -8,11 +9,12 @@
 #include "pipeline/base/arena.h"
 #include "pipeline/base/error.h"
 #include "pipeline/base/hash.h"
-#include "pipeline/config/options.h"
+#include "pipeline/config/recipe.h"
 #include "stages/model/kernels/kernels.h"
 #include "stages/model/networks/t5_encoder.h"
 #include "stages/model/tape/param.h"
 #include "stages/model/tape/workspace.h"
+#include "stages/stage.h"
 
 struct encoder {
   struct kernels kernels;
@@ -24,13 +26,16 @@ struct encoder {
 };
 
 struct encoder_request {
-  const struct options *options; /* of the embed node */
-  int64_t vocabulary;            /* of the tokenizer */
+  const struct stage *stage;      /* that uses it */
+  const struct recipe_node *node; /* the embed node */
+  int64_t vocabulary;             /* of the tokenizer */
+  const char *tokenizer;          /* its hash */
 };
 
-/* Makes the encoder that the options describe. Local. MISMATCH when weights and shape do not fit or
- * the encoder has fewer tokens than the tokenizer; DAMAGED names the file. On failure there is
- * nothing to close. The encoder refers to itself: it must not be moved. */
+/* Makes the encoder that the node's options describe. Local. MISMATCH when weights and shape do not
+ * fit, the encoder has fewer tokens than the tokenizer or was trained with another one; DAMAGED
+ * names the file. On failure there is nothing to close. The encoder refers to itself: it must not
+ * be moved. */
 enum status encoder_open(struct encoder *encoder, const struct encoder_request *request);
 
 /* Accepts a zeroed encoder. Local. */

@@ -1,9 +1,9 @@
 /* A formulation: what is trained (parameters), what is lost (objective) and how text is drawn.
  *
- * One file per formulation (flow/elf.c, cfm.c, ar.c, autoencoder.c), the same set of functions in
- * each; training, validation, sampling and evaluation know only this header. Everything random is
- * keyed by the global sample index in the batch, so that losses do not depend on ranks,
- * micro-shards or batch neighbours (R-ORD-5, R-DLM-1).
+ * One file per formulation (flow/elf.c, cfm.c, ar.c, t5.c, autoencoder.c), the same set of
+ * functions in each; training, validation, sampling and evaluation know only this header.
+ * Everything random is keyed by the global sample index in the batch, so that losses do not depend
+ * on ranks, micro-shards or batch neighbours (R-ORD-5, R-DLM-1).
  */
 #ifndef STAGES_FLOW_FLOW_H
 #define STAGES_FLOW_FLOW_H
@@ -61,14 +61,19 @@ struct flow_kind {
   const char *const *parts; /* names of the parts, ended by NULL: "mse", "ce" */
   bool needs_embeddings;    /* rows come with the embeddings of an embed stage */
   bool has_nfe;             /* sampling takes a number of network calls */
+  bool adds_sentinels;      /* its vocabulary has sentinels, added where the tokenizer has none */
 
   /* Declares the network's parameters and keeps what it needs in `state` (from `arena`, real). */
   enum status (*init)(struct flow *flow, struct arena *arena);
 
-  /* Sets the bound parameters from a file of the formulation's own names (elf_file.h), and writes
-   * such a file; NULL where there is none. Local. */
+  /* Sets the bound parameters from a file of the formulation's own names (weights_file.h), and
+   * writes such a file; NULL where there is none. Local. */
   enum status (*read_file)(struct flow *flow, const char *path);
   enum status (*write_file)(const struct flow *flow, const char *path);
+
+  /* Writes the config.json that such a file is read with elsewhere; NULL where there is none.
+   * Local. */
+  enum status (*write_config)(const struct flow *flow, const char *path);
 
   /* Sets weight[] to this batch's share of each part's normaliser (counts of tokens that a part
    * covers), without running the network. Local; cheap; the same draws as in loss (R-DLM-2). */
@@ -93,7 +98,11 @@ struct flow_kind {
    * nothing to do. Called before the gradient norm. Collective over the vocabulary group. */
   enum status (*complete_gradients)(struct flow *flow);
 
-  /* Draws token rows; NULL where the formulation cannot (the autoencoder). Collective over the
+  /* The share of a row's tokens that the head predicts, for counting operations; NULL: all. Local.
+   */
+  double (*head_share)(const struct flow *flow);
+
+  /* Draws token rows; NULL where the formulation cannot (the autoencoder, t5). Collective over the
    * vocabulary group. */
   enum status (*sample)(struct flow *flow, struct tape *tape, const struct flow_request *request,
                         int32_t *tokens);

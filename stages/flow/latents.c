@@ -25,9 +25,7 @@ static enum status open_arrays(struct latents *latents, bool pairs) {
 
 enum status latents_open(struct latents *latents, const struct latents_request *request) {
   *latents = (struct latents){.positions = request->positions, .most = request->most};
-  TRY(encoder_open(
-      &latents->encoder,
-      &(struct encoder_request){.options = request->options, .vocabulary = request->vocabulary}));
+  TRY(encoder_open(&latents->encoder, &request->encoder));
   latents->width = latents->encoder.net.config.width;
   const enum status status = open_arrays(latents, request->pairs);
   if (status != STATUS_OK) latents_close(latents);

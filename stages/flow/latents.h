@@ -25,10 +25,9 @@ struct latents {
 };
 
 struct latents_request {
-  const struct options *options; /* of the embed node */
-  int64_t vocabulary;            /* of the tokenizer */
-  int64_t positions, most;       /* tokens of a row, rows at a time */
-  bool pairs;                    /* rows are a source and a target: `alone` is wanted */
+  struct encoder_request encoder;
+  int64_t positions, most; /* tokens of a row, rows at a time */
+  bool pairs;              /* rows are a source and a target: `alone` is wanted */
 };
 
 /* Some rows, filled with pads; what is NULL is as in t5_input. */

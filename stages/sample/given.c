@@ -5,17 +5,20 @@
 
 /* The encoder of the embed node that the model was trained on. */
 static enum status open_encoder(struct given *given, const struct stage *stage,
-                                const struct flow *flow) {
+                                const struct model *model) {
   char folder[STAGE_PATH_BYTES];
   const struct recipe_node *generator, *embed;
   TRY(recipe_upstream(&generator, stage->recipe, stage->node, IN_PRETRAIN | IN_DISTILL));
   TRY(recipe_upstream(&embed, stage->recipe, generator, IN_EMBED));
   CHECK(embed, STATUS_MISMATCH, "node '%s': no embed node is upstream of '%s'", stage->node->name,
         generator->name);
-  TRY(latents_open(&given->latents, &(struct latents_request){.options = &embed->options,
-                                                              .vocabulary = flow->vocab->size,
-                                                              .positions = flow->positions,
-                                                              .most = given->rows.most}));
+  TRY(latents_open(&given->latents,
+                   &(struct latents_request){.encoder = {.stage = stage,
+                                                         .node = embed,
+                                                         .vocabulary = model->vocab.size,
+                                                         .tokenizer = model_tokenizer_hash(model)},
+                                             .positions = model->flow.positions,
+                                             .most = given->rows.most}));
   TRY(stage_folder(folder, stage, embed));
   return latents_take_scale(&given->latents, folder);
 }
@@ -63,8 +66,9 @@ static enum status check(const struct given *given, const struct stage *stage,
   return STATUS_OK;
 }
 
-enum status given_open(struct given *given, const struct stage *stage, const struct flow *flow,
+enum status given_open(struct given *given, const struct stage *stage, const struct model *model,
                        int64_t most) {
+  const struct flow *flow = &model->flow;
   *given = (struct given){.prefix = stage->options->prefix, .suffix = stage->options->suffix};
   if (!flow->kind->needs_embeddings && given->prefix == 0) return STATUS_OK;
   TRY(open_rows(given, stage, flow, most));
@@ -72,7 +76,7 @@ enum status given_open(struct given *given, const struct stage *stage, const str
   given->any = given->rows.pairs || given->prefix + given->suffix > 0;
   if (!given->any) return STATUS_OK;
   TRY(take_buffers(given, flow));
-  return flow->kind->needs_embeddings ? open_encoder(given, stage, flow) : STATUS_OK;
+  return flow->kind->needs_embeddings ? open_encoder(given, stage, model) : STATUS_OK;
 }
 
 void given_close(struct given *given) {

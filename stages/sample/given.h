@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 #include "pipeline/base/error.h"
-#include "stages/flow/flow.h"
 #include "stages/flow/latents.h"
+#include "stages/flow/model.h"
 #include "stages/flow/token_rows.h"
 #include "stages/stage.h"
 
@@ -27,7 +27,7 @@ struct given {
  * and the encoder that the model was trained with. Local. MISMATCH when rows are pairs and the
  * model reads none, or the encoder is not the one that made the latents. given_close afterwards,
  * also on failure. */
-enum status given_open(struct given *given, const struct stage *stage, const struct flow *flow,
+enum status given_open(struct given *given, const struct stage *stage, const struct model *model,
                        int64_t most);
 void given_close(struct given *given);
 

@@ -213,7 +213,7 @@ static enum status open_tokenizer(struct sampler *sampler) {
 static enum status open_given(struct sampler *sampler) {
   const struct stage *stage = sampler->stage;
   sampler->texts = stage->options->samples;
-  TRY(given_open(&sampler->given, stage, &sampler->solo.model.flow, batch_of(sampler)));
+  TRY(given_open(&sampler->given, stage, &sampler->solo.model, batch_of(sampler)));
   const int64_t rows = sampler->given.rows.store.rows;
   if (!sampler->given.any || rows >= sampler->texts) return STATUS_OK;
   log_line(stage->log, "%lld texts, one for each row of side %s", (long long)rows,

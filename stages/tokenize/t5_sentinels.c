@@ -90,6 +90,7 @@ enum status t5_open_around(struct tokenizer *tokenizer,
   tokenizer->facts = t5->inner.facts;
   tokenizer->facts.kind = kind;
   tokenizer->facts.vocabulary_size += T5_SENTINELS;
+  tokenizer->facts.sentinels = T5_SENTINELS;
   return STATUS_OK;
 }
 

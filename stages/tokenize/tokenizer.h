@@ -44,6 +44,7 @@ struct tokenizer_facts {
   const char *reference;   /* the implementation whose ids these are, with version; borrowed */
   int32_t vocabulary_size; /* ids are in [0, vocabulary_size) */
   int32_t pad, eos, unk, bos;
+  int32_t sentinels;   /* the last ids, which stand for spans that are left out; 0: it has none */
   bool lossless;       /* decode(encode(bytes)) = bytes for every input */
   struct hash128 hash; /* of the model's bytes, the rules and the version of the Unicode tables */
 };

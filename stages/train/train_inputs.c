@@ -5,6 +5,7 @@
 #include "pipeline/artefact/manifest.h"
 #include "pipeline/base/text.h"
 #include "stages/flow/model_weights.h"
+#include "stages/flow/t5.h"
 #include "stages/tokenize/tokenizer.h"
 
 static enum status find_tokens(struct train *train) {
@@ -13,12 +14,14 @@ static enum status find_tokens(struct train *train) {
   TRY(stage_input(train->tokens_folder, &node, train->stage, IN_TOKENIZE));
   TRY(tokenizer_open(&tokenizer, train->tokens_folder));
   const struct tokenizer_facts *facts = tokenizer_facts_of(tokenizer);
-  train->facts = (struct model_facts){.vocabulary = facts->vocabulary_size,
-                                      .positions = node->options.sequence_length,
-                                      .pad = facts->pad,
-                                      .bos = facts->bos,
-                                      .eos = facts->eos,
-                                      .seed = train->options->seed};
+  const bool adds = model_kind(train->shape)->adds_sentinels && facts->sentinels == 0;
+  train->facts =
+      (struct model_facts){.vocabulary = facts->vocabulary_size + (adds ? T5_ADDED_SENTINELS : 0),
+                           .positions = node->options.sequence_length,
+                           .pad = facts->pad,
+                           .bos = facts->bos,
+                           .eos = facts->eos,
+                           .seed = train->options->seed};
   hash_to_hex(train->tokenizer_hash, facts->hash);
   tokenizer_close(tokenizer);
   return STATUS_OK;
@@ -151,8 +154,10 @@ static enum status open_online(struct train *train, struct decided *decided) {
   TRY(read_decided(decided, train->embeddings_folder));
   TRY(stage_input(folder, &tokens, train->stage, IN_TOKENIZE));
   TRY(latents_open(&train->online,
-                   &(struct latents_request){.options = &train->embed->options,
-                                             .vocabulary = train->facts.vocabulary,
+                   &(struct latents_request){.encoder = {.stage = train->stage,
+                                                         .node = train->embed,
+                                                         .vocabulary = train->facts.vocabulary,
+                                                         .tokenizer = train->tokenizer_hash},
                                              .positions = train->facts.positions,
                                              .most = options->batch / options->micro_shards,
                                              .pairs = tokens->options.packing == PACKING_PAIRS}));

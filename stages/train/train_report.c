@@ -26,6 +26,8 @@ static double flop_per_token(const struct train *train) {
     if (param->kind == PARAM_TABLE && param_count(param) > head) head = param_count(param);
   }
   const struct options *shape = &train->shape->options;
+  if (train->flow.kind->head_share)
+    head = (int64_t)((double)head * train->flow.kind->head_share(&train->flow));
   return cost_training_flop(&(struct cost_model){.matrix_elements = matrices + head,
                                                  .depth = shape->depth,
                                                  .width = shape->width,

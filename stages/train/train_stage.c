@@ -9,6 +9,7 @@
 #include "stages/train/train_report.h"
 
 #define EXPORT_NAME "model.safetensors"
+#define CONFIG_NAME "config.json"
 
 static enum status train_all(struct train *train) {
   char hash[TRAIN_HASH_BYTES];
@@ -19,18 +20,33 @@ static enum status train_all(struct train *train) {
   return train_published_write(train, hash);
 }
 
+static enum status path_of(char path[STAGE_PATH_BYTES], const struct stage *stage,
+                           const char *name) {
+  CHECK(snprintf(path, STAGE_PATH_BYTES, "%s/%s", stage->folder, name) < STAGE_PATH_BYTES,
+        STATUS_MISMATCH, "path too long: '%s'", stage->folder);
+  return STATUS_OK;
+}
+
+static enum status write_config(struct stage *stage, const struct flow *flow) {
+  char path[STAGE_PATH_BYTES];
+  if (!flow->kind->write_config) return STATUS_OK;
+  TRY(path_of(path, stage, CONFIG_NAME));
+  TRY(flow->kind->write_config(flow, path));
+  return manifest_add_file(stage->manifest, stage->folder, CONFIG_NAME);
+}
+
 static enum status write_file(struct stage *stage, struct comm *alone) {
   char path[STAGE_PATH_BYTES];
   struct model model;
-  CHECK(snprintf(path, sizeof path, "%s/" EXPORT_NAME, stage->folder) < STAGE_PATH_BYTES,
-        STATUS_MISMATCH, "path too long: '%s'", stage->folder);
+  TRY(path_of(path, stage, EXPORT_NAME));
   TRY(model_open(&model, &(struct model_request){.recipe = stage->recipe,
                                                  .node = stage->node,
                                                  .folder = stage->folder,
                                                  .group = alone,
                                                  .kernels = stage->options->kernels,
                                                  .precision = PRECISION_FP32}));
-  const enum status status = model.flow.kind->write_file(&model.flow, path);
+  enum status status = model.flow.kind->write_file(&model.flow, path);
+  if (status == STATUS_OK) status = write_config(stage, &model.flow);
   model_close(&model);
   TRY(status);
   return manifest_add_file(stage->manifest, stage->folder, EXPORT_NAME);

@@ -1,8 +1,10 @@
 /* config.json of Hugging Face T5 models. Keys that this network does not read are left alone. */
 #include <jansson.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "stages/model/networks/t5_encoder.h"
+#include "pipeline/base/file.h"
+#include "stages/model/networks/t5_config.h"
 
 static enum status read_count(int64_t *value, const json_t *root, const char *key, int64_t fallback,
                               const char *path) {
@@ -60,5 +62,33 @@ enum status t5_config_read(struct t5_config *config, const char *path) {
   const enum status status = read_object(config, root, path);
   json_decref(root);
   if (status != STATUS_OK) return error_pass(status, __FILE__, __LINE__, __func__);
+  return STATUS_OK;
+}
+
+static json_t *make_object(const struct t5_config *config, const struct t5_ids *ids) {
+  const int64_t decoder = config->decoder_depth ? config->decoder_depth : config->depth;
+  return json_pack(
+      "{s:s, s:[s], s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:s, s:b, s:b, s:i, s:i, "
+      "s:i}",
+      "model_type", "t5", "architectures", "T5ForConditionalGeneration", "vocab_size",
+      (json_int_t)config->vocabulary, "d_model", (json_int_t)config->width, "d_kv",
+      (json_int_t)config->head_dim, "d_ff", (json_int_t)config->feedforward, "num_layers",
+      (json_int_t)config->depth, "num_decoder_layers", (json_int_t)decoder, "num_heads",
+      (json_int_t)config->heads, "relative_attention_num_buckets", (json_int_t)config->buckets,
+      "relative_attention_max_distance", (json_int_t)config->max_distance, "layer_norm_epsilon",
+      config->epsilon, "feed_forward_proj", config->gated ? "gated-gelu" : "relu",
+      "is_encoder_decoder", 1, "tie_word_embeddings", config->shared_head, "pad_token_id", ids->pad,
+      "eos_token_id", ids->eos, "decoder_start_token_id", ids->pad);
+}
+
+enum status t5_config_write(const struct t5_config *config, const struct t5_ids *ids,
+                            const char *path) {
+  json_t *root = make_object(config, ids);
+  char *dump = root ? json_dumps(root, JSON_INDENT(1)) : NULL;
+  json_decref(root);
+  CHECK(dump, STATUS_ENVIRONMENT, "out of memory: writing '%s'", path);
+  const enum status status = file_write(path, dump, strlen(dump));
+  free(dump);
+  TRY(status);
   return STATUS_OK;
 }

@@ -1,51 +1,20 @@
-/* Letters: n rows, H heads, D head width. */
 #include "stages/model/networks/t5_encoder.h"
 
-#include <math.h>
+#include <stdio.h>
 
-#include "stages/model/layers/attention.h"
 #include "stages/model/layers/attention_mask.h"
-#include "stages/model/layers/combine.h"
-#include "stages/model/layers/embedding.h"
-#include "stages/model/layers/feedforward.h"
-#include "stages/model/layers/linear.h"
 #include "stages/model/layers/relative_bias.h"
 #include "stages/model/layers/rmsnorm.h"
 
-/* A matrix of one layer; its initial values have the deviation `scale`. */
-static struct param *matrix(struct params *params, int64_t layer, const char *name, int64_t rows,
-                            int64_t cols, double scale) {
-  return params_add_matrix(params, rows, cols, PARAM_NORMAL, scale,
-                           "encoder.block.%lld.layer.%s.weight", (long long)layer, name);
-}
-
-static struct param *norm(struct params *params, int64_t layer, const char *name, int64_t width) {
-  return params_add_vector(params, width, PARAM_ONE, 0, "encoder.block.%lld.layer.%s.weight",
-                           (long long)layer, name);
-}
-
-static void declare_attention(struct t5_block *block, struct params *params,
-                              const struct t5_config *config, int64_t layer) {
-  const int64_t inner = config->heads * config->head_dim, width = config->width;
-  const double scale = 1 / sqrt((double)width),
-               query_scale = scale / sqrt((double)config->head_dim);
-  block->norm_attention = norm(params, layer, "0.layer_norm", width);
-  block->q = matrix(params, layer, "0.SelfAttention.q", inner, width, query_scale);
-  block->k = matrix(params, layer, "0.SelfAttention.k", inner, width, scale);
-  block->v = matrix(params, layer, "0.SelfAttention.v", inner, width, scale);
-  block->o = matrix(params, layer, "0.SelfAttention.o", width, inner, 1 / sqrt((double)inner));
-}
-
-static void declare_feedforward(struct t5_block *block, struct params *params,
-                                const struct t5_config *config, int64_t layer) {
-  const int64_t width = config->width, inner = config->feedforward;
-  const double scale = 1 / sqrt((double)width);
-  block->norm_feedforward = norm(params, layer, "1.layer_norm", width);
-  block->wi = matrix(params, layer, config->gated ? "1.DenseReluDense.wi_0" : "1.DenseReluDense.wi",
-                     inner, width, scale);
-  block->wi_gated =
-      config->gated ? matrix(params, layer, "1.DenseReluDense.wi_1", inner, width, scale) : NULL;
-  block->wo = matrix(params, layer, "1.DenseReluDense.wo", width, inner, 1 / sqrt((double)inner));
+static void declare_block(struct t5_block *block, struct params *params,
+                          const struct t5_config *config, int64_t layer) {
+  char prefix[PARAM_NAME_BYTES];
+  block->layer = params_begin_layer(params);
+  snprintf(prefix, sizeof prefix, "encoder.block.%lld.layer.0", (long long)layer);
+  t5_attention_declare(&block->attention, params, config, prefix, "SelfAttention");
+  snprintf(prefix, sizeof prefix, "encoder.block.%lld.layer.1", (long long)layer);
+  t5_feedforward_declare(&block->feedforward, params, config, prefix);
+  params_end_layer(params);
 }
 
 void t5_encoder_declare(struct t5_encoder *net, struct params *params,
@@ -55,12 +24,8 @@ void t5_encoder_declare(struct t5_encoder *net, struct params *params,
   net->blocks = arena_take(params->arena, (size_t)config->depth * sizeof *net->blocks);
   net->table =
       params_add_table(params, config->vocabulary, config->width, PARAM_NORMAL, 1, "shared.weight");
-  net->relative_bias = matrix(params, 0, "0.SelfAttention.relative_attention_bias", config->buckets,
-                              config->heads, 1 / sqrt((double)config->width));
-  for (int64_t i = 0; i < config->depth; i++) {
-    declare_attention(&net->blocks[i], params, config, i);
-    declare_feedforward(&net->blocks[i], params, config, i);
-  }
+  net->relative_bias = t5_bias_declare(params, config, "encoder");
+  for (int64_t i = 0; i < config->depth; i++) declare_block(&net->blocks[i], params, config, i);
   net->final_norm =
       params_add_vector(params, config->width, PARAM_ONE, 0, "encoder.final_layer_norm.weight");
   for (int64_t i = first; i < params->count; i++) params->items[i]->frozen = frozen;
@@ -80,47 +45,59 @@ static const struct attention_range *visible_keys(struct tape *tape, const struc
   return ranges;
 }
 
-static struct value *feedforward(struct tape *tape, const struct t5_block *block, struct value *x) {
-  struct value *inner = linear_forward(tape, x, block->wi, NULL);
-  if (block->wi_gated) {
-    struct value *linear = linear_forward(tape, x, block->wi_gated, NULL);
-    inner = feedforward_gated(tape, combine_columns(tape, inner, linear), ACTIVATION_GELU);
-  } else {
-    inner = feedforward_activation(tape, inner, ACTIVATION_RELU);
-  }
-  return linear_forward(tape, inner, block->wo, NULL);
+struct block_arguments {
+  const struct t5_block *block;
+  struct t5_pass pass;
+  struct attention mask;
+  int64_t number;
+};
+
+static struct value *block_forward(struct tape *tape, const void *arguments, struct value *h) {
+  const struct block_arguments *given = arguments;
+  const struct t5_block *block = given->block;
+  char place[PARAM_NAME_BYTES];
+  snprintf(place, sizeof place, "encoder.%lld.0", (long long)given->number);
+  h = t5_attention_forward(tape, &block->attention, &given->pass, h, NULL, &given->mask, place);
+  snprintf(place, sizeof place, "encoder.%lld.1", (long long)given->number);
+  return t5_feedforward_forward(tape, &block->feedforward, &given->pass, h, place);
 }
 
-static struct value *block_forward(struct tape *tape, const struct t5_encoder *net,
-                                   const struct t5_block *block, struct value *h,
-                                   const struct attention *shape) {
-  const double epsilon = net->config.epsilon;
-  struct value *x = rmsnorm_forward(tape, h, block->norm_attention, 1, epsilon);
-  struct value *q = linear_forward(tape, x, block->q, NULL);
-  struct value *k = linear_forward(tape, x, block->k, NULL);
-  struct value *v = linear_forward(tape, x, block->v, NULL);
-  struct value *mixed = attention_forward(tape, q, k, v, shape);
-  h = combine_add(tape, h, linear_forward(tape, mixed, block->o, NULL));
-  x = rmsnorm_forward(tape, h, block->norm_feedforward, 1, epsilon);
-  return combine_add(tape, h, feedforward(tape, block, x));
+static struct attention mask_of(struct tape *tape, const struct t5_encoder *net,
+                                const struct t5_input *input) {
+  const struct t5_config *config = &net->config;
+  const int64_t positions = input->positions;
+  return (struct attention){.batch = input->batch,
+                            .queries = positions,
+                            .keys = positions,
+                            .heads = config->heads,
+                            .head_dim = config->head_dim,
+                            .scale = 1,
+                            .ranges = visible_keys(tape, input),
+                            .bias = relative_bias_forward(tape, net->relative_bias, positions,
+                                                          positions, config->max_distance, true)};
 }
 
 struct value *t5_encoder_forward(struct tape *tape, const struct t5_encoder *net,
                                  const struct t5_input *input) {
   const struct t5_config *config = &net->config;
-  const int64_t positions = input->positions;
-  struct value *h = embedding_forward(tape, input->tokens, input->batch * positions, net->table);
-  const struct attention shape = {.batch = input->batch,
-                                  .queries = positions,
-                                  .keys = positions,
-                                  .heads = config->heads,
-                                  .head_dim = config->head_dim,
-                                  .scale = 1,
-                                  .ranges = visible_keys(tape, input),
-                                  .bias =
-                                      relative_bias_forward(tape, net->relative_bias, positions,
-                                                            positions, config->max_distance, true)};
-  for (int64_t i = 0; i < config->depth; i++)
-    h = block_forward(tape, net, &net->blocks[i], h, &shape);
-  return rmsnorm_forward(tape, h, net->final_norm, 1, config->epsilon);
+  struct block_arguments arguments = {.pass = {.config = config,
+                                               .batch = input->batch,
+                                               .positions = input->positions,
+                                               .dropout = input->dropout},
+                                      .mask = mask_of(tape, net, input)};
+  struct tape_layer layer = {.region = block_forward,
+                             .arguments = &arguments,
+                             .bytes = sizeof arguments,
+                             .others = &arguments.mask.bias,
+                             .other_count = 1,
+                             .recompute = config->recompute};
+  struct value *h =
+      t5_embed(tape, &arguments.pass, input->vocab, net->table, input->tokens, "encoder.in");
+  for (; arguments.number < config->depth; arguments.number++) {
+    arguments.block = &net->blocks[arguments.number];
+    layer.weights = arguments.block->layer;
+    h = tape_layer(tape, &layer, h);
+  }
+  h = rmsnorm_forward(tape, h, net->final_norm, 1, config->epsilon);
+  return t5_drop(tape, &arguments.pass, h, "encoder.out");
 }

@@ -31,6 +31,10 @@ static const char RECIPE[] =
     "  jumps: {run: distill, from: cfm, batch: 4, micro_shards: 2}\n"
     "  moves: {run: distill, from: cfm, batch: 4, micro_shards: 2, distill_loss: eulerian}\n"
     "  ar: {run: pretrain, method: ar, from: tokens, width: 160, depth: 4, heads: 2}\n"
+    "  spans: {run: pretrain, method: t5, from: tokens, width: 96, depth: 3, heads: 3,\n"
+    "          t5_decoder_depth: 2}\n"
+    "  shared: {run: pretrain, method: t5, from: tokens, width: 128, depth: 2, heads: 2,\n"
+    "           t5_shared_head: true, recompute: true}\n"
     "  codes: {run: autoencode, from: tokens, width: 96, depth: 2, heads: 2}\n";
 
 /* A training node as the stages open it, without memory for arrays. */
@@ -109,7 +113,7 @@ static void close_node(struct opened *o) {
   recipe_free(&o->recipe);
 }
 
-static const char *const names[] = {"elf", "cfm", "lean", "ar", "codes"};
+static const char *const names[] = {"elf", "cfm", "lean", "ar", "codes", "spans", "shared"};
 enum { NODES = sizeof names / sizeof *names };
 
 static void parameters_are_those_declared(void **state) {

@@ -151,6 +151,14 @@ static const struct {
      NULL, "'e' embeds the tokens of 'tokens', but the node trains on those of 'u'"},
     {HEAD "  p: {run: pretrain, from: tokens, method: ar}\n  d: {run: distill, from: p}\n", NULL,
      "r.yaml:5: node 'd': a generator of method ar cannot be distilled"},
+    {HEAD "  p: {run: pretrain, from: tokens, method: t5}\n  s: {run: sample, from: p}\n", NULL,
+     "r.yaml:5: node 's': a t5 is an encoder for embed nodes"},
+    {HEAD "  p: {run: pretrain, from: tokens, method: t5}\n"
+          "  e: {run: embed, encoder: random, from: [tokens, p]}\n",
+     NULL, "r.yaml:5: node 'e': 'p' would not be read; set encoder: trained"},
+    {HEAD "  p: {run: pretrain, from: tokens, method: ar}\n"
+          "  e: {run: embed, encoder: trained, from: [tokens, p]}\n",
+     NULL, "r.yaml:5: node 'e': encoder: trained needs a pretrain node of method t5"},
     {HEAD "  p: {run: pretrain, from: tokens, method: ar}\n  s: {run: sample, from: p}\n"
           "  e: {run: evaluate, from: s}\n",
      NULL, "r.yaml:6: node 'e': no judge"},

@@ -1,4 +1,4 @@
-#include "stages/model/networks/elf_file.h"
+#include "stages/model/networks/weights_file.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -51,10 +51,11 @@ static float *take_largest(const struct params *params) {
 
 static enum status check_known(const struct safetensors *file, const struct params *params) {
   for (int64_t i = 0; i < file->count; i++)
-    CHECK(params_find(params, file->tensors[i].name), STATUS_MISMATCH,
-          "'%s': tensor '%s' is not of an ELF with these options; is depth right, and is the file "
-          "converted as pipeline/docs/formats.md says?",
-          file->source.path, file->tensors[i].name);
+    CHECK(
+        params_find(params, file->tensors[i].name), STATUS_MISMATCH,
+        "'%s': tensor '%s' is not of the network that these options describe; is depth right, and "
+        "is the file converted as pipeline/docs/formats.md says?",
+        file->source.path, file->tensors[i].name);
   return STATUS_OK;
 }
 
@@ -84,7 +85,7 @@ static enum status read_all(const struct safetensors *file, struct source_cache 
   return status;
 }
 
-enum status elf_file_read(const struct params *params, enum dtype element, const char *path) {
+enum status weights_file_read(const struct params *params, enum dtype element, const char *path) {
   struct safetensors file;
   struct source_cache cache = {0};
   TRY(safetensors_open(&file, path, NULL));
@@ -121,7 +122,7 @@ static enum status write_all(struct safetensors_tensor *tensors, float *values,
   return status;
 }
 
-enum status elf_file_write(const struct params *params, enum dtype element, const char *path) {
+enum status weights_file_write(const struct params *params, enum dtype element, const char *path) {
   struct safetensors_tensor *tensors = calloc((size_t)params->count + 1, sizeof *tensors);
   float *values = take_largest(params);
   const enum status status = write_all(tensors, values, params, element, path);

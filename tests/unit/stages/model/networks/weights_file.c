@@ -4,7 +4,7 @@
 
 #include "pipeline/artefact/safetensors.h"
 #include "stages/model/networks/elf_backbone.h"
-#include "stages/model/networks/elf_file.h"
+#include "stages/model/networks/weights_file.h"
 #include "tests/common/tap.h"
 
 enum { E = 6, WIDTH = 8, V = 11 };
@@ -47,8 +47,8 @@ static void weights_survive_a_round_trip(void **state) {
     open_model(&a, 2, 0, V, element);
     open_model(&b, 2, 0, V, element);
     params_initialise(&b.params, element, 1);
-    assert_ok(elf_file_write(&a.params, element, "elf.safetensors"));
-    assert_ok(elf_file_read(&b.params, element, "elf.safetensors"));
+    assert_ok(weights_file_write(&a.params, element, "elf.safetensors"));
+    assert_ok(weights_file_read(&b.params, element, "elf.safetensors"));
     for (int64_t p = 0; p < a.params.count; p++) {
       const struct param *from = a.params.items[p], *to = b.params.items[p];
       assert_memory_equal(from->data, to->data,
@@ -66,7 +66,7 @@ static void kernels_are_turned(void **state) {
   struct source_cache cache = {0};
   float stored[E * V];
   open_model(&a, 1, 0, V, DTYPE_F32);
-  assert_ok(elf_file_write(&a.params, DTYPE_F32, "turned.safetensors"));
+  assert_ok(weights_file_write(&a.params, DTYPE_F32, "turned.safetensors"));
   assert_ok(safetensors_open(&file, "turned.safetensors", NULL));
   const struct safetensors_tensor *kernel = safetensors_find(&file, "unembed_kernel");
   assert_true(kernel && kernel->dimensions == 2 && kernel->shape[0] == E && kernel->shape[1] == V);
@@ -86,8 +86,8 @@ static void slices_take_their_rows(void **state) {
   struct model all, some;
   open_model(&all, 1, 0, V, DTYPE_F32);
   open_model(&some, 1, 4, 5, DTYPE_F32);
-  assert_ok(elf_file_write(&all.params, DTYPE_F32, "all.safetensors"));
-  assert_ok(elf_file_read(&some.params, DTYPE_F32, "all.safetensors"));
+  assert_ok(weights_file_write(&all.params, DTYPE_F32, "all.safetensors"));
+  assert_ok(weights_file_read(&some.params, DTYPE_F32, "all.safetensors"));
   const float *table = all.net.unembed->data;
   assert_memory_equal(some.net.unembed->data, table + 4 * E, 5 * E * sizeof(float));
   close_model(&all);
@@ -99,14 +99,14 @@ static void what_does_not_fit_is_named(void **state) {
   struct model one, two;
   open_model(&one, 1, 0, V, DTYPE_F32);
   open_model(&two, 2, 0, V, DTYPE_F32);
-  assert_ok(elf_file_write(&one.params, DTYPE_F32, "one.safetensors"));
-  assert_ok(elf_file_write(&two.params, DTYPE_F32, "two.safetensors"));
-  assert_status(STATUS_MISMATCH, elf_file_read(&two.params, DTYPE_F32, "one.safetensors"));
+  assert_ok(weights_file_write(&one.params, DTYPE_F32, "one.safetensors"));
+  assert_ok(weights_file_write(&two.params, DTYPE_F32, "two.safetensors"));
+  assert_status(STATUS_MISMATCH, weights_file_read(&two.params, DTYPE_F32, "one.safetensors"));
   assert_non_null(strstr(error_message(), "blocks.1."));
-  assert_status(STATUS_MISMATCH, elf_file_read(&one.params, DTYPE_F32, "two.safetensors"));
+  assert_status(STATUS_MISMATCH, weights_file_read(&one.params, DTYPE_F32, "two.safetensors"));
   assert_non_null(strstr(error_message(), "blocks.1."));
   two.net.proj->shape[1] = WIDTH + 1;
-  assert_status(STATUS_MISMATCH, elf_file_read(&two.params, DTYPE_F32, "two.safetensors"));
+  assert_status(STATUS_MISMATCH, weights_file_read(&two.params, DTYPE_F32, "two.safetensors"));
   assert_non_null(strstr(error_message(), "proj_kernel"));
   close_model(&one);
   close_model(&two);
