@@ -81,6 +81,18 @@ static enum status check_teacher(struct subject s) {
   return STATUS_OK;
 }
 
+/* Rounds are of the same length, and a round that teaches the next leaves an average. */
+static enum status check_rounds(struct subject s) {
+  if (!reads(s, OPTION_elf_rounds)) return STATUS_OK;
+  CHECK(s.options->steps % s.options->elf_rounds == 0, STATUS_MISMATCH,
+        "%s: node '%s': steps (%lld) is not a multiple of elf_rounds (%lld)", s.where, s.node,
+        (long long)s.options->steps, (long long)s.options->elf_rounds);
+  CHECK(s.options->elf_teacher != ELF_TEACHER_PREVIOUS || s.options->ema > 0, STATUS_MISMATCH,
+        "%s: node '%s': elf_teacher: previous needs an average; set ema to more than 0", s.where,
+        s.node);
+  return STATUS_OK;
+}
+
 enum status options_check(const struct options *options, enum kind kind, const char *node,
                           const char *where) {
   const struct subject subject = {options, kind, node, where};
@@ -91,5 +103,6 @@ enum status options_check(const struct options *options, enum kind kind, const c
   TRY(check_guidance(subject));
   TRY(check_pairs(subject));
   TRY(check_teacher(subject));
+  TRY(check_rounds(subject));
   return STATUS_OK;
 }

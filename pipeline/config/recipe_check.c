@@ -29,9 +29,9 @@ static enum status check_embeddings(const struct recipe *recipe, const struct re
 }
 
 static enum status check_distill(const struct recipe_node *node) {
-  CHECK(node->options.method == METHOD_CFM, STATUS_MISMATCH,
-        "%s: node '%s': a generator of method %s cannot be distilled; only cfm can", node->where,
-        node->name, method_of(node));
+  CHECK(node->options.method == METHOD_CFM || node->options.method == METHOD_ELF, STATUS_MISMATCH,
+        "%s: node '%s': a generator of method %s cannot be distilled; only cfm and elf can",
+        node->where, node->name, method_of(node));
   return STATUS_OK;
 }
 
@@ -68,7 +68,8 @@ static enum status check_judge(const struct recipe *recipe, const struct recipe_
   const struct recipe_node *judge = NULL;
   for (size_t i = 0; i < node->input_count; i++) {
     const struct recipe_node *input = &recipe->nodes[node->inputs[i]];
-    if (input->kind != KIND_PRETRAIN || input->options.method == METHOD_CFM) continue;
+    const bool trains = input->kind == KIND_PRETRAIN || input->kind == KIND_DISTILL;
+    if (!trains || input->options.method == METHOD_CFM) continue;
     CHECK(input->options.method == METHOD_AR, STATUS_MISMATCH,
           "%s: node '%s': '%s' is of method %s, but a judge is a pretrain node of method ar; name "
           "a sample node that draws from it instead",

@@ -132,6 +132,13 @@ static int64_t greater(int64_t a, int64_t b) {
  * stand before the head. */
 static void add_teacher(const struct training_layout *layout, const struct demand *demand,
                         int64_t *at_head, int64_t *fullest) {
+  if (layout->shape->options.method == METHOD_ELF) {
+    /* Steps before the pass that is recorded, in less memory; their result and two inputs stay. */
+    const struct letters l = letters_of(layout);
+    *fullest += 3 * l.n * l.e * l.E;
+    *at_head += 3 * l.n * l.e * l.E;
+    return;
+  }
   const int64_t pass = layout->size.layers * demand->layer / 2 + demand->at_layers;
   const bool semigroup = layout->node->options.distill_loss == IDENTITY_SEMIGROUP;
   const int64_t before_head = semigroup ? 0 : *at_head + 3 * pass, kept = semigroup ? 2 : 1;

@@ -15,11 +15,9 @@ static void cut(struct param *param, const struct vocab *vocab) {
   param_slice(param, vocab->rows.begin, split_count(vocab->rows));
 }
 
-static enum status init(struct flow *flow, struct arena *arena) {
+static void declare(const struct flow *flow, struct elf_backbone *net, struct params *params) {
   const struct options *options = flow->options;
-  struct elf *elf = arena_take_zeroed(arena, sizeof *elf);
-  flow->state = elf;
-  elf_backbone_declare(&elf->network, flow->params,
+  elf_backbone_declare(net, params,
                        &(struct elf_backbone_config){.depth = options->depth,
                                                      .width = options->width,
                                                      .heads = options->heads,
@@ -28,8 +26,15 @@ static enum status init(struct flow *flow, struct arena *arena) {
                                                      .latent_width = flow->embedding_width,
                                                      .vocabulary = flow->vocab->size,
                                                      .recompute = options->recompute});
-  cut(elf->network.unembed, flow->vocab);
-  cut(elf->network.unembed_bias, flow->vocab);
+  cut(net->unembed, flow->vocab);
+  cut(net->unembed_bias, flow->vocab);
+}
+
+static enum status init(struct flow *flow, struct arena *arena) {
+  struct elf *elf = arena_take_zeroed(arena, sizeof *elf);
+  flow->state = elf;
+  declare(flow, &elf->network, flow->params);
+  if (flow->distill) declare(flow, &elf->teacher, flow->teacher);
   return STATUS_OK;
 }
 

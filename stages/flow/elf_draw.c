@@ -39,6 +39,12 @@ static double draw_guidance(const struct options *options, double u) {
   return least * pow(most / least, u) - 1;
 }
 
+/* A step of the student's length that begins where the law says, as far as there is room. */
+static void place_step(struct elf_row *drawn, double span) {
+  drawn->time *= 1 - span;
+  drawn->until = drawn->time + span;
+}
+
 struct elf_row elf_draw_row(const struct flow *flow, const struct flow_batch *batch, int64_t row) {
   const struct options *options = flow->options;
   const struct random_stream stream = stream_of(flow, batch, row, "elf.row", "elf.validation.row");
@@ -47,6 +53,7 @@ struct elf_row elf_draw_row(const struct flow *flow, const struct flow_batch *ba
   const double within = random_uniform(stream, DRAW_TIME);
   const double u = ((double)batch->strata[row] + within) / (double)batch->stratum_count;
   drawn.time = drawn.decode ? 1 : elf_time(options, u);
+  if (flow->distill && !drawn.decode) place_step(&drawn, elf_distill_span(flow));
   drawn.draft = !drawn.decode && random_uniform(stream, DRAW_DRAFT) < options->elf_self_condition;
   drawn.guidance = draw_guidance(options, random_uniform(stream, DRAW_GUIDANCE));
   drawn.dropped = batch->alone && !batch->validation &&

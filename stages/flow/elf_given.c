@@ -65,9 +65,11 @@ void elf_given_show(struct elf_walk *walk, double time) {
 }
 
 static void predict(struct elf_walk *walk, float *x, double time) {
+  const struct elf *elf = walk->flow->state;
   struct value *z, *hidden = elf_walk_call(walk, &z, time, false);
-  tape_output(walk->tape, x,
-              elf_predict(walk->flow, walk->tape, hidden, z, walk->time, walk->active));
+  tape_output(
+      walk->tape, x,
+      elf_predict(walk->flow, walk->tape, &elf->network, hidden, z, walk->time, walk->active));
 }
 
 static void hide_sources(const struct elf_walk *walk, float *values) {

@@ -24,8 +24,10 @@ struct work {
   struct tape *tape;
   const struct flow_batch *batch;
   struct elf_row *rows;
+  struct selection denoised; /* never empty */
   struct value *latents, *z, *draft, *hidden;
-  double denominator; /* tokens of the global batch, of both branches */
+  struct value *taught; /* of a distillation, the latents to predict in denoised rows */
+  double denominator;   /* tokens of the global batch, of both branches */
 };
 
 typedef bool row_predicate(const struct elf_row *row);
@@ -108,7 +110,8 @@ static struct value *predict(const struct work *work, const struct selection *se
   const bool was_recording = tape_pause(work->tape);
   struct value *z = pick(work, selection, work->z);
   tape_resume(work->tape, was_recording);
-  return elf_predict(work->flow, work->tape, hidden, z, time, selection->count);
+  const struct elf *elf = work->flow->state;
+  return elf_predict(work->flow, work->tape, &elf->network, hidden, z, time, selection->count);
 }
 
 /* Copies the selected rows' predictions to their places in `draft`, but for sources. */
@@ -181,24 +184,44 @@ static bool covers(const struct work *work, const struct selection *selection, i
   return wanted(&work->rows[row]) && i % T >= covered.begin && i % T < covered.end;
 }
 
+/* Before the pass that is recorded, so that both need not be in memory. */
+static struct value *teach(const struct work *work) {
+  const struct selection *selection = &work->denoised;
+  if (!work->flow->distill) return NULL;
+  const bool was_recording = tape_pause(work->tape);
+  const struct elf_lesson lesson = {.count = selection->count,
+                                    .rows = selection->rows,
+                                    .z = pick(work, selection, work->z),
+                                    .draft = pick(work, selection, work->draft)};
+  struct value *taught =
+      elf_distill_target(work->flow, work->tape, work->batch, work->rows, &lesson);
+  tape_resume(work->tape, was_recording);
+  return taught;
+}
+
+/* What a squared error of latents counts: that of velocities, or of a distillation the plain one.
+ */
+static double scale_of(const struct work *work, int64_t row) {
+  const double distance = elf_gap(work->rows[row].time);
+  return work->flow->distill ? 1 : 1 / (distance * distance);
+}
+
 static void denoise_loss(const struct work *work, struct flow_losses *losses) {
   struct tape *tape = work->tape;
-  const struct selection selection = select_some(work, is_denoised);
+  const struct selection selection = work->denoised;
   const int64_t T = work->batch->positions, n = selection.count * T;
   struct value *x = predict(work, &selection, pick(work, &selection, work->hidden));
-  struct value *target = guided_target(work, &selection, x);
+  struct value *target = work->taught ? work->taught : guided_target(work, &selection, x);
   float *weight = arena_take_zeroed(tape->records, (size_t)n * sizeof *weight);
   double *loss = arena_take_zeroed(tape->records, (size_t)n * sizeof *loss);
   for (int64_t i = 0; i < n; i++) {
-    const double distance = elf_gap(work->rows[selection.rows[i / T]].time);
-    if (covers(work, &selection, i, is_denoised))
-      weight[i] = (float)(1 / (distance * distance * work->denominator));
+    const double scale = scale_of(work, selection.rows[i / T]);
+    if (covers(work, &selection, i, is_denoised)) weight[i] = (float)(scale / work->denominator);
   }
   mse_forward(tape, loss, x, target, weight);
   for (int64_t i = 0; i < n; i++) {
-    const double distance = elf_gap(work->rows[selection.rows[i / T]].time);
     if (!covers(work, &selection, i, is_denoised)) continue;
-    losses->sum[ELF_MSE] += loss[i] / (distance * distance);
+    losses->sum[ELF_MSE] += loss[i] * scale_of(work, selection.rows[i / T]);
     losses->weight[ELF_MSE] += 1;
   }
 }
@@ -244,6 +267,8 @@ enum status elf_loss(struct flow *flow, struct tape *tape, const struct flow_bat
   work.latents = elf_latents(flow, tape, batch, work.rows);
   work.z = elf_noisy(flow, tape, batch, work.rows);
   work.draft = make_draft(&work);
+  work.denoised = select_some(&work, is_denoised);
+  work.taught = teach(&work);
   work.hidden = call_network(&work, NULL, work.z, work.draft);
   denoise_loss(&work, losses);
   decode_loss(&work, losses);

@@ -24,10 +24,10 @@ static struct value *gates(const struct flow *flow, struct tape *tape, const dou
   return tape_input(tape, gate, count, E);
 }
 
-struct value *elf_predict(const struct flow *flow, struct tape *tape, struct value *hidden,
-                          struct value *z, const double *time, int64_t count) {
-  const struct elf *elf = flow->state;
-  struct value *output = elf_backbone_denoise(tape, &elf->network, hidden);
+struct value *elf_predict(const struct flow *flow, struct tape *tape,
+                          const struct elf_backbone *net, struct value *hidden, struct value *z,
+                          const double *time, int64_t count) {
+  struct value *output = elf_backbone_denoise(tape, net, hidden);
   const enum prediction_choice prediction = flow->options->elf_prediction;
   if (prediction == PREDICTION_X) return output;
   if (prediction == PREDICTION_EPS)

@@ -24,7 +24,7 @@ static inline double elf_gap(double time) {
 }
 
 struct elf {
-  struct elf_backbone network;
+  struct elf_backbone network, teacher; /* the latter of a distillation */
 };
 
 /* What is drawn for one row. */
@@ -33,6 +33,7 @@ struct elf_row {
   bool draft;      /* denoised with a first prediction of its own (self-conditioning) */
   bool dropped;    /* a pair whose source is hidden: zeros, in the encoder as well */
   double time;     /* 1 for decode rows */
+  double until;    /* of a distillation, where the student's step ends */
   double guidance; /* w */
 };
 
@@ -74,8 +75,35 @@ struct value *elf_noisy(const struct flow *flow, struct tape *tape, const struct
  * option elf_prediction: the output itself, z + gap * output for a velocity, z + gap * (z - sigma *
  * output) / max(t, 0.05) for unit noise, with gap = elf_gap(t). z [count * T, E] is what the
  * network saw (not read for x), a constant; time[count]. Local. */
-struct value *elf_predict(const struct flow *flow, struct tape *tape, struct value *hidden,
-                          struct value *z, const double *time, int64_t count);
+struct value *elf_predict(const struct flow *flow, struct tape *tape,
+                          const struct elf_backbone *net, struct value *hidden, struct value *z,
+                          const double *time, int64_t count);
+
+/* --- distillation (elf_distill.c) ------------------------------------------------------------ */
+
+/* The round that a distillation is in, from 0, and the length of the student's steps there: 1 in
+ * the last round, half of it in the one before. Local. */
+int64_t elf_distill_round(const struct flow *flow);
+double elf_distill_span(const struct flow *flow);
+
+/* The teacher's times over a row's step: times[0] = time < ... < times[steps] = until, those
+ * between drawn from the law of training times. Local. */
+void elf_distill_grid(double *times, int64_t steps, const struct flow *flow,
+                      const struct flow_batch *batch, int64_t row, const struct elf_row *drawn);
+
+/* Some rows of a batch, and what the student sees of them. */
+struct elf_lesson {
+  int64_t count;
+  const int64_t *rows;     /* [count] */
+  struct value *z, *draft; /* [count * T, E], contiguous */
+};
+
+/* Latents [count * T, E], a constant: what the student has to predict for one step of its own to
+ * end where the teacher's several do. They begin with the student's draft and go on with their own
+ * predictions. Local. */
+struct value *elf_distill_target(const struct flow *flow, struct tape *tape,
+                                 const struct flow_batch *batch, const struct elf_row *rows,
+                                 const struct elf_lesson *lesson);
 
 /* flow_kind.loss and flow_kind.sample of the formulation. */
 enum status elf_loss(struct flow *flow, struct tape *tape, const struct flow_batch *batch,

@@ -163,6 +163,7 @@ struct flow {
   int64_t positions;             /* row length */
   int64_t embedding_width;       /* channels of embeddings; 0 without */
   uint64_t seed;
+  int64_t trained;       /* optimizer steps made so far, which rounds of a distillation go by */
   int32_t pad, bos, eos; /* ids; -1 where the tokenizer has none */
   void *state;           /* the kind's own */
 };

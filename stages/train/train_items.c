@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "stages/flow/model_weights.h"
+#include "stages/train/train_teacher.h"
 
 enum { ITEMS_OF_PARAM = 5, ITEM_NAME_BYTES = PARAM_NAME_BYTES + 8 };
 
@@ -64,6 +65,16 @@ static void add_param(struct list *list, const struct train *train, const struct
     add(list, param, (struct array){MODEL_AVERAGE_PREFIX, DTYPE_F32, state->average, state->owned});
 }
 
+/* Of a distillation whose teacher cannot be made again from what came before. */
+static void add_teacher(struct list *list, const struct train *train) {
+  for (int64_t i = 0; train_teacher_is_kept(train) && i < train->teacher.count; i++) {
+    const struct param *param = train->teacher.items[i];
+    add(list, param,
+        (struct array){"teacher.", param_dtype(param, train->kernels.element), param->data,
+                       param->place != PARAM_ELSEWHERE});
+  }
+}
+
 static void add_window(struct list *list, const struct train *train) {
   list->items[list->count++] = (struct checkpoint_item){.name = "health.losses",
                                                         .dtype = DTYPE_F64,
@@ -75,11 +86,12 @@ static void add_window(struct list *list, const struct train *train) {
 
 void train_items_list(struct checkpoint_items *items, const struct train *train, bool weights_only,
                       struct arena *arena) {
-  const size_t most = (size_t)train->params.count * ITEMS_OF_PARAM + 1;
+  const size_t most = (size_t)(train->params.count * ITEMS_OF_PARAM + train->teacher.count + 1);
   struct list list = {.items = arena_take(arena, most * sizeof(*list.items)), .arena = arena};
   for (int64_t i = 0; i < train->params.count; i++)
     if (!train->params.items[i]->derived)
       add_param(&list, train, train->params.items[i], weights_only);
+  if (!weights_only) add_teacher(&list, train);
   if (!weights_only) add_window(&list, train);
   *items = (struct checkpoint_items){.items = list.items, .count = list.count};
 }

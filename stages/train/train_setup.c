@@ -233,7 +233,7 @@ static enum status set_weights(struct train *train) {
   optimizer_start(&train->optimizer);
   TRY(train_saved_read(train, &resumed));
   if (resumed) log_line(train->stage->log, "resumes after step %" PRId64, train->counts.step);
-  TRY(train_teacher_follow(train));
+  if (!train_teacher_is_kept(train)) TRY(train_teacher_follow(train, train->counts.step));
   return train->flow.kind->prepare ? train->flow.kind->prepare(&train->flow) : STATUS_OK;
 }
 

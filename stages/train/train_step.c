@@ -138,10 +138,16 @@ static enum status update(struct train *train, const struct train_result *result
     if (!param->derived && param->place == PARAM_EVERYWHERE)
       TRY(zero_share(&train->zero, i, param->data, param->row_count * param->cols * (int64_t)each));
   }
-  TRY(train_teacher_follow(train));
+  TRY(train_teacher_follow(train, train->counts.step + 1));
   TRY(train_fetch_again(train));
   timer_switch(&train->timer, TIMER_OTHER);
   return train->flow.kind->prepare ? train->flow.kind->prepare(&train->flow) : STATUS_OK;
+}
+
+/* A step that changes no weights may end a round all the same. */
+static enum status skip(struct train *train) {
+  TRY(train_teacher_follow(train, train->counts.step + 1));
+  return train_fetch_again(train);
 }
 
 /* Tokens and sample hash of the whole batch: sums of integers, exact in any order. The hash is
@@ -173,13 +179,14 @@ enum status train_step(struct train *train, struct train_result *result) {
   *result = (struct train_result){.rate = schedule_rate(train->options, train->counts.step)};
   const double exposed = grid_exposed_seconds(&train->grid);
   bool sound = false;
+  train->flow.trained = train->counts.step;
   timer_switch(&train->timer, TIMER_DATA);
   TRY(comm_agree(train->grid.world, train_data_load(&train->data, train->counts.step)));
   timer_switch(&train->timer, TIMER_OTHER);
   TRY(count_rows(train, result));
   TRY(alone(train, compute(train, result)));
   TRY(decide(train, result, &sound));
-  if (sound) TRY(alone(train, update(train, result)));
+  TRY(alone(train, sound ? update(train, result) : skip(train)));
   if (sound) result->deviation = health_deviation(&train->health, result->loss);
   if (!sound) result->culprit = find_culprit(train, result);
   count_step(train, result);

@@ -38,6 +38,7 @@ static enum status pass(struct train *train, int64_t index, struct train_losses 
 
 enum status train_validate(struct train *train, struct train_losses *losses) {
   timer_switch(&train->timer, TIMER_VALIDATION);
+  train->flow.trained = train->counts.step;
   *losses = (struct train_losses){{0}, {0}};
   for (int64_t i = 0; i < order_steps(&train->held_out.order); i++) TRY(pass(train, i, losses));
   timer_switch(&train->timer, TIMER_OTHER);

@@ -69,19 +69,24 @@ static void randomise(const struct param *param) {
     data[i] += 0.3 * random_normal(stream, (uint64_t)(param->row_begin * param->cols + i));
 }
 
-void tiny_flow_bind(struct tiny_flow *tiny) {
+static void bind(struct params *params, struct arena *arena, bool with_gradients) {
   struct arena measuring;
   arena_measure(&measuring, "weights");
+  params_bind(params, &measuring, DTYPE_F64, with_gradients);
+  assert_ok(arena_init(arena, "weights", measuring.peak));
+  params_bind(params, arena, DTYPE_F64, with_gradients);
+  params_initialise(params, DTYPE_F64, 4);
+  for (int64_t i = 0; i < params->count; i++) randomise(params->items[i]);
+}
+
+void tiny_flow_bind_teacher(struct tiny_flow *tiny) {
   for (int64_t i = 0; i < tiny->teacher.count; i++) tiny->teacher.items[i]->frozen = true;
-  params_bind(&tiny->params, &measuring, DTYPE_F64, true);
-  params_bind(&tiny->teacher, &measuring, DTYPE_F64, false);
-  assert_ok(arena_init(&tiny->weights, "weights", measuring.peak));
-  params_bind(&tiny->params, &tiny->weights, DTYPE_F64, true);
-  params_bind(&tiny->teacher, &tiny->weights, DTYPE_F64, false);
-  params_initialise(&tiny->params, DTYPE_F64, 4);
-  params_initialise(&tiny->teacher, DTYPE_F64, 4);
-  for (int64_t i = 0; i < tiny->params.count; i++) randomise(tiny->params.items[i]);
-  for (int64_t i = 0; i < tiny->teacher.count; i++) randomise(tiny->teacher.items[i]);
+  bind(&tiny->teacher, &tiny->taught, false);
+}
+
+void tiny_flow_bind(struct tiny_flow *tiny) {
+  bind(&tiny->params, &tiny->weights, true);
+  if (tiny->distills) tiny_flow_bind_teacher(tiny);
 }
 
 struct flow_losses tiny_flow_loss(struct tiny_flow *tiny, const struct flow_batch *batch,
@@ -127,6 +132,7 @@ void tiny_flow_sample(struct tiny_flow *tiny, int32_t *tokens, int64_t first, in
 }
 
 void tiny_flow_close(struct tiny_flow *tiny) {
+  arena_free(&tiny->taught);
   arena_free(&tiny->weights);
   arena_free(&tiny->records);
   arena_free(&tiny->values);

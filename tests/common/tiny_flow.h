@@ -17,7 +17,7 @@ struct tiny_flow {
   struct params params, teacher;
   struct vocab vocab;
   struct kernels kernels;
-  struct arena declarations, state, weights, values, records; /* owned */
+  struct arena declarations, state, weights, taught, values, records; /* owned */
   int32_t tokens[TINY_ROWS * TINY_POSITIONS], lengths[TINY_ROWS];
   float embeddings[TINY_ROWS * TINY_POSITIONS * TINY_LATENT];
   int64_t samples[TINY_ROWS], strata[TINY_ROWS];
@@ -33,6 +33,9 @@ void tiny_flow_open(struct tiny_flow *tiny, const struct flow_kind *kind);
 /* Binds parameters with gradients and gives all of them random values, so that no output is zero
  * from the start. */
 void tiny_flow_bind(struct tiny_flow *tiny);
+
+/* As tiny_flow_bind, of the teacher alone: for tests that bind the others themselves. */
+void tiny_flow_bind_teacher(struct tiny_flow *tiny);
 
 /* The objective's parts for some rows of the batch, with gradients when `backward` (added). */
 struct flow_losses tiny_flow_loss(struct tiny_flow *tiny, const struct flow_batch *batch,

@@ -38,7 +38,9 @@ static void predict(float *x, const float *z, enum prediction_choice prediction,
   tape_init(&tape, &tiny.kernels, &tiny.values, &tiny.records);
   struct value *hidden = tape_input(&tape, nothing, N, tiny.options.width);
   struct value *seen = tape_input(&tape, z, N, TINY_LATENT);
-  tape_output(&tape, x, elf_predict(&tiny.flow, &tape, hidden, seen, times, TINY_ROWS));
+  const struct elf *elf = tiny.flow.state;
+  tape_output(&tape, x,
+              elf_predict(&tiny.flow, &tape, &elf->network, hidden, seen, times, TINY_ROWS));
   tiny_flow_close(&tiny);
 }
 

@@ -81,6 +81,25 @@ static void velocity_and_noise(void **state) {
   check_differences(0.4, PREDICTION_EPS, 0);
 }
 
+/* The teacher's steps are constants: the student is not differentiated through them. */
+static void distilled(void **state) {
+  (void)state;
+  struct tiny_flow tiny;
+  open_tiny(&tiny, 0.4, 0);
+  tiny.distills = true;
+  tiny.distill.elf_rounds = 2;
+  tiny.distill.steps = 10;
+  tiny.distill.elf_teacher_steps = 2;
+  tiny_flow_open(&tiny, &flow_elf);
+  tiny_flow_bind_teacher(&tiny);
+  gradient_check(&(struct gradient_case){.build = build_loss,
+                                         .context = &tiny,
+                                         .params = &tiny.params,
+                                         .step = 1e-4,
+                                         .measures_most = true});
+  tiny_flow_close(&tiny);
+}
+
 /* Pairs, one of them without its source: only targets are lost. */
 static void pairs(void **state) {
   (void)state;
@@ -220,6 +239,7 @@ int main(void) {
                                      cmocka_unit_test(decode_only),
                                      cmocka_unit_test(smoothing_and_z_loss),
                                      cmocka_unit_test(velocity_and_noise),
+                                     cmocka_unit_test(distilled),
                                      cmocka_unit_test(pairs),
                                      cmocka_unit_test(guidance_is_the_published_target),
                                      cmocka_unit_test(guidance_one_is_the_plain_target)};

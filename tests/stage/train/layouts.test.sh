@@ -22,12 +22,13 @@ node muon "4.2" "run: pretrain, method: ar, from: tokens, optimizer: muon, weigh
 node cfm "2.1 4.2" "run: pretrain, method: cfm, from: tokens"
 node lean "2.2 4.1" "run: pretrain, method: cfm, from: tokens, moments: bf16, gradients: bf16, recompute: true,
   cfm_weight_normalise: true, cfm_weight_learned: true"
-node t5 "2.1 4.2" "run: pretrain, method: t5, from: tokens, t5_dropout: 0.1, z_loss: 0.001"
+node t5 "4.2" "run: pretrain, method: t5, from: tokens, t5_dropout: 0.1, z_loss: 0.001"
 node tied "2.2" "run: pretrain, method: t5, from: tokens, t5_shared_head: true, optimizer: muon, recompute: true"
 node codes "4.2" "run: autoencode, from: tokens"
 node dist "4.2" "run: distill, from: cfm11"
 node moves "2.2" "run: distill, from: cfm11, distill_loss: eulerian"
 node elf "2.1 4.2" "run: pretrain, method: elf, from: [tokens, latents], optimizer: muon"
+node few "4.2" "run: distill, from: elf11, elf_rounds: 3, elf_teacher: previous"
 
 "$millrace" run g.yaml >output 2>&1
 [ $? -eq 0 ] && ok "every layout trains" || not_ok "every layout trains" output

@@ -26,6 +26,7 @@ node slope "2.1" "run: distill, from: cfm, distill_loss: eulerian"
 node mean "4.2" "run: distill, from: cfm, distill_teacher: ema, distill_surgery: true"
 node t5 "2.1" "run: pretrain, method: t5, from: tokens, optimizer: muon"
 node elf "2.1 4.2" "run: pretrain, method: elf, from: [tokens, latents], elf_self_condition: 0.2"
+node few "2.1" "run: distill, from: elf, elf_rounds: 3, elf_teacher: previous"
 "$millrace" run g.yaml >output 2>&1 && ok "every layout trains" || not_ok "every layout trains" output
 for pair in $compared; do
   method=${pair%:*} layout=${pair#*:}

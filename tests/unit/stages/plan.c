@@ -30,6 +30,7 @@ static const char RECIPE[] =
     "         cfm_weight_learned: true}\n"
     "  jumps: {run: distill, from: cfm, batch: 4, micro_shards: 2}\n"
     "  moves: {run: distill, from: cfm, batch: 4, micro_shards: 2, distill_loss: eulerian}\n"
+    "  few: {run: distill, from: elf, batch: 4, micro_shards: 2}\n"
     "  ar: {run: pretrain, method: ar, from: tokens, width: 160, depth: 4, heads: 2}\n"
     "  spans: {run: pretrain, method: t5, from: tokens, width: 96, depth: 3, heads: 3,\n"
     "          t5_decoder_depth: 2}\n"
@@ -165,8 +166,8 @@ static void activations_are_those_measured(void **state) {
 /* Every row may be a jump: a plan must be enough for that, and not much more. */
 static void distillation_is_planned_for_jumps_alone(void **state) {
   (void)state;
-  static const char *const distilled[] = {"jumps", "moves"};
-  for (int i = 0; i < 2; i++) {
+  static const char *const distilled[] = {"jumps", "moves", "few"};
+  for (int i = 0; i < 3; i++) {
     struct opened o;
     struct workspace workspace;
     size_t measured = 0;

@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# Pairs and whole texts of ELF on several ranks: training has the bits of one rank (R-ELA-3), and a seed
+# gives the same text for 1, 2 and 4 ranks and any batch (R-EVA-2, R-DLM-3).
+. "$ROOT/tests/common/tap.sh"
+. "$ROOT/tests/stage/train/toy.sh"
+make_recipe p.yaml 5
+awk 'BEGIN {srand(5); n = split("eins zwei drei vier rot blau", de, " "); split("one two three four red blue", en, " ")
+  for (i = 0; i < 200; i++) {a = b = ""; for (j = 0; j < 3; j++) {k = int(rand() * n) + 1; a = a de[k] " "; b = b en[k] " "}
+    print a i >"text.de"; print b i >"text.en"; print b i "\n" >"corpus.txt"}}'
+elf="run: pretrain, method: elf, from: [pairs, latents], elf_source_drop: 0.3, optimizer: muon"
+cat >>p.yaml <<EOF
+  pairs: {run: tokenize, input: text.de, target: text.en, boundary: line, packing: pairs, tokenizer: byte,
+    sequence_length: 48, source_length: 24, held_out: 0.1}
+  latents: {run: embed, from: pairs, encoder: random, encoder_width: 16, encoder_depth: 1, encoder_heads: 2}
+  one: {$elf}
+  two: {$elf, ranks: 2}
+  four: {$elf, ranks: 4, vocabulary_group: 2}
+  targets: {run: sample, from: one, samples: 14, nfe: [3], elf_source_guidance: 2}
+  token_latents: {run: embed, from: tokens, encoder: random, encoder_width: 16, encoder_depth: 1, encoder_heads: 2}
+  writer: {run: pretrain, method: elf, from: [tokens, token_latents], steps: 2}
+  texts: {run: sample, from: writer, samples: 14, nfe: [3], sampler: sde}
+EOF
+"$millrace" run p.yaml >output 2>&1
+check "pairs train on 1, 2 and 4 ranks" test $? -eq 0
+check "2 ranks have the bits of one" same_numbers one two
+check "4 ranks in groups of 2 have the bits of one" same_numbers one four
+
+texts() { # texts NODE: the ids of all its texts, a line each
+  local shard
+  for shard in runs/toy/$1/nfe3-*.zst; do "$millrace" data head "$shard" tokens 99 | sed 's/^[^]]*\] *//'; done
+}
+for node in targets texts; do
+  alone=$(texts $node)
+  check "$node: 14 texts of one rank" [ "$(echo "$alone" | wc -l)" -eq 14 ]
+  for layout in 2.3 4.2; do
+    rm -r "runs/toy/$node"
+    "$millrace" run p.yaml --node $node --set $node.ranks=${layout%.*} --set $node.batch=${layout#*.} >output 2>&1
+    check "$node: the same from ${layout%.*} ranks, ${layout#*.} texts at a time" [ "$(texts $node)" = "$alone" ]
+  done
+done
+finish
