@@ -1,6 +1,5 @@
 #include "stages/embed/embed.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 #include "pipeline/artefact/manifest.h"
 #include "sharding/comm.h"
 #include "sharding/store_writer.h"
+#include "stages/embed/embed_measure.h"
 #include "stages/flow/latents.h"
 #include "stages/flow/token_rows.h"
 #include "stages/tokenize/tokenizer.h"
@@ -121,41 +121,24 @@ static struct latents_rows rows_of(const struct side *side, int64_t count) {
       .count = count, .tokens = rows->tokens, .lengths = rows->lengths, .sources = rows->sources};
 }
 
-/* Root mean square over the valid positions of the first training rows. */
-static enum status measure_scale(struct embedder *embedder, double *scale) {
-  struct side *side = &embedder->sides[0];
-  struct latents *latents = &embedder->latents;
-  const int64_t T = embedder->positions, width = latents->width;
-  const int64_t rows = least(SCALE_ROWS, side->rows);
-  double sum = 0, count = 0;
-  for (int64_t first = 0; first < rows; first += embedder->stage->options->batch) {
-    const int64_t batch = least(embedder->stage->options->batch, rows - first);
-    const struct latents_rows encoded = rows_of(side, batch);
-    TRY(token_rows_read(&side->tokens, first, batch));
-    TRY(latents_encode(latents, &encoded));
-    for (int64_t i = 0; i < batch * T; i++) {
-      if (i % T >= side->tokens.lengths[i / T]) continue;
-      const float *values = latents->values + i * width;
-      for (int64_t c = 0; c < width; c++) sum += (double)values[c] * (double)values[c];
-      count += (double)width;
-    }
-  }
-  CHECK(sum > 0 && isfinite(sum), STATUS_MISMATCH,
-        "the encoder's outputs have no usable size (sum of squares %g); are its weights right?",
-        sum);
-  *scale = sqrt(sum / count);
-  return STATUS_OK;
-}
-
 /* The scale is decided by one rank, so that it is the same on all machines. */
 static enum status set_scale(struct embedder *embedder) {
   struct comm *comm = embedder->stage->comm;
-  double *scale = &embedder->latents.scale;
+  struct latents *latents = &embedder->latents;
+  const struct options *options = embedder->stage->options;
+  struct side *side = &embedder->sides[0];
+  const bool channels = options->embed_normalise == NORMALISE_CHANNELS;
+  const int64_t bytes = latents->width * (int64_t)sizeof(float);
   enum status status = STATUS_OK;
-  *scale = embedder->stage->options->embed_scale;
-  if (comm->rank == 0 && *scale <= 0) status = measure_scale(embedder, scale);
+  if (!channels && options->embed_scale > 0)
+    latents_set_scale(latents, options->embed_scale);
+  else if (comm->rank == 0)
+    status = embed_measure(latents, &side->tokens, least(SCALE_ROWS, side->rows), channels);
   TRY(comm_agree(comm, status));
-  return comm_broadcast(comm, scale, sizeof *scale, 0);
+  latents->channels = channels;
+  TRY(comm_broadcast(comm, &latents->scale, sizeof latents->scale, 0));
+  TRY(comm_broadcast(comm, latents->shift, bytes, 0));
+  return comm_broadcast(comm, latents->factor, bytes, 0);
 }
 
 static enum status set_tag(struct embedder *embedder) {
@@ -269,6 +252,7 @@ static enum status note_facts(const struct embedder *embedder) {
   TRY(scalars_set_integer(facts, "width", latents->width));
   TRY(scalars_set_integer(facts, "positions", embedder->positions));
   TRY(scalars_set_real(facts, "scale", latents->scale));
+  if (latents->channels) TRY(latents_write_channels(latents, embedder->stage->folder));
   TRY(scalars_set_integer(facts, "train_rows", embedder->sides[0].rows));
   TRY(scalars_set_integer(facts, "held_out_rows", embedder->sides[1].rows));
   return manifest_collect(manifest, embedder->stage->folder);
@@ -288,10 +272,11 @@ static enum status embed_all(struct embedder *embedder) {
   const struct latents *latents = &embedder->latents;
   TRY(set_scale(embedder));
   TRY(set_tag(embedder));
-  log_line(stage->log, "encoder %s (%s%s), width %lld, outputs divided by %.4g",
+  log_line(stage->log, "encoder %s (%s%s), width %lld, outputs divided by %.4g%s",
            options_choice(stage->options, OPTION_encoder), latents->encoder.hash,
            stage->options->encoder == ENCODER_RANDOM ? ", random weights" : "",
-           (long long)latents->width, latents->scale);
+           (long long)latents->width, latents->scale,
+           latents->channels ? " in the mean; each channel by its own" : "");
   TRY(embed_sides(embedder));
   return comm_agree(stage->comm, stage->comm->rank == 0 ? note_facts(embedder) : STATUS_OK);
 }

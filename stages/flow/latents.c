@@ -1,13 +1,20 @@
 #include "stages/flow/latents.h"
 
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "pipeline/artefact/manifest.h"
+#include "pipeline/artefact/safetensors.h"
+#include "pipeline/artefact/safetensors_writer.h"
 #include "pipeline/base/bf16.h"
+#include "pipeline/base/file.h"
 #include "pipeline/base/text.h"
 
 static void take_arrays(struct latents *latents, struct arena *arena, bool pairs) {
   const size_t n = (size_t)(latents->most * latents->positions), width = (size_t)latents->width;
+  latents->shift = arena_take_zeroed(arena, width * sizeof *latents->shift);
+  latents->factor = arena_take_zeroed(arena, width * sizeof *latents->factor);
   latents->values = arena_take(arena, n * width * sizeof *latents->values);
   if (!pairs) return;
   latents->alone = arena_take(arena, n * width * sizeof *latents->alone);
@@ -38,16 +45,81 @@ void latents_close(struct latents *latents) {
   *latents = (struct latents){0};
 }
 
+void latents_set_scale(struct latents *latents, double scale) {
+  latents->scale = scale;
+  latents->channels = false;
+  for (int64_t c = 0; c < latents->width; c++) {
+    latents->shift[c] = 0;
+    latents->factor[c] = (float)(1 / scale);
+  }
+}
+
+enum { SHIFT, FACTOR, CHANNELS };
+static const char *const channel_names[CHANNELS] = {[SHIFT] = "shift", [FACTOR] = "factor"};
+
+static struct safetensors_tensor channel_tensor(const struct latents *latents, int i) {
+  return (struct safetensors_tensor){.name = (char *)(uintptr_t)channel_names[i],
+                                     .dtype = DTYPE_F32,
+                                     .dimensions = 1,
+                                     .shape = {latents->width}};
+}
+
+static enum status channel_path(char path[PATH_MAX], const char *folder) {
+  CHECK(snprintf(path, PATH_MAX, "%s/channels.safetensors", folder) < PATH_MAX, STATUS_MISMATCH,
+        "%s: the path is too long", folder);
+  return STATUS_OK;
+}
+
+enum status latents_write_channels(const struct latents *latents, const char *folder) {
+  char path[PATH_MAX];
+  struct safetensors_writer writer;
+  struct safetensors_tensor tensors[CHANNELS];
+  const uint64_t bytes = (uint64_t)latents->width * sizeof(float);
+  for (int i = 0; i < CHANNELS; i++) tensors[i] = channel_tensor(latents, i);
+  TRY(channel_path(path, folder));
+  TRY(safetensors_writer_open(
+      &writer, &(struct safetensors_layout){.path = path, .tensors = tensors, .count = CHANNELS}));
+  enum status status = safetensors_writer_append(&writer, latents->shift, bytes);
+  if (status == STATUS_OK) status = safetensors_writer_append(&writer, latents->factor, bytes);
+  if (status == STATUS_OK) status = safetensors_writer_close(&writer, NULL);
+  safetensors_writer_abandon(&writer);
+  return status;
+}
+
+static enum status read_channel(const struct safetensors *file, struct source_cache *cache,
+                                const struct latents *latents, int i, float *values) {
+  const struct safetensors_tensor *tensor, expected = channel_tensor(latents, i);
+  TRY(safetensors_require(file, &tensor, &expected));
+  return safetensors_read_floats(file, cache, tensor, values);
+}
+
+static enum status read_channels(struct latents *latents, const char *folder) {
+  char path[PATH_MAX];
+  struct safetensors file;
+  struct source_cache cache = {0};
+  TRY(channel_path(path, folder));
+  latents->channels = file_exists(path);
+  if (!latents->channels) return STATUS_OK;
+  TRY(safetensors_open(&file, path, NULL));
+  enum status status = read_channel(&file, &cache, latents, SHIFT, latents->shift);
+  if (status == STATUS_OK) status = read_channel(&file, &cache, latents, FACTOR, latents->factor);
+  source_cache_free(&cache);
+  safetensors_close(&file);
+  return status;
+}
+
 static enum status read_scale(struct latents *latents, const struct manifest *manifest,
                               const char *folder) {
   const char *hash;
-  TRY(scalars_get_real(&manifest->facts, "scale", &latents->scale));
+  double scale;
+  TRY(scalars_get_real(&manifest->facts, "scale", &scale));
+  latents_set_scale(latents, scale);
   TRY(scalars_get_text(&manifest->facts, "encoder_hash", &hash));
   CHECK(strcmp(hash, latents->encoder.hash) == 0, STATUS_MISMATCH,
         "'%s' was made by encoder %s, but its options now give %s; run the embed node again, or "
         "go on with its precision",
         folder, hash, latents->encoder.hash);
-  return STATUS_OK;
+  return read_channels(latents, folder);
 }
 
 enum status latents_take_scale(struct latents *latents, const char *folder) {
@@ -94,17 +166,28 @@ enum status latents_encode(struct latents *latents, const struct latents_rows *r
   return STATUS_OK;
 }
 
-static void keep_bf16(float *values, int64_t count, double scale) {
-  const float factor = (float)(1 / scale);
+static void keep_bf16(float *values, int64_t count, const struct latents *latents) {
+  const int64_t width = latents->width;
   for (int64_t i = 0; i < count; i++)
-    values[i] = bf16_to_float(bf16_from_float(factor * values[i]));
+    for (int64_t c = 0; c < width; c++) {
+      float *value = values + i * width + c;
+      *value = bf16_to_float(bf16_from_float(latents->factor[c] * (*value - latents->shift[c])));
+    }
 }
 
 enum status latents_embed(struct latents *latents, const struct latents_rows *rows) {
-  const int64_t count = rows->count * latents->positions * latents->width;
+  const int64_t count = rows->count * latents->positions;
   TRY(latents_encode(latents, rows));
-  keep_bf16(latents->values, count, latents->scale);
-  if (latents->alone) keep_bf16(latents->alone, count, latents->scale);
+  keep_bf16(latents->values, count, latents);
+  if (!latents->alone) return STATUS_OK;
+  keep_bf16(latents->alone, count, latents);
+  clear_sources(latents, rows); /* zeros, wherever the mean is */
+  return STATUS_OK;
+}
+
+static enum status add_channels(struct text *rules, const struct latents *latents) {
+  for (int64_t c = 0; c < latents->width; c++)
+    TRY(text_format(rules, " %.9g %.9g", (double)latents->shift[c], (double)latents->factor[c]));
   return STATUS_OK;
 }
 
@@ -114,6 +197,7 @@ enum status latents_hash(char hash[HASH_HEX_BYTES], const struct latents *latent
   const struct encoder *encoder = &latents->encoder;
   TRY(text_format(&rules, "%s %s %s %.17g %s", encoder->hash, encoder->kernels.name,
                   dtype_name(encoder->kernels.element), latents->scale, tokens));
+  if (latents->channels) TRY(add_channels(&rules, latents));
   hash_to_hex(hash, hash_bytes128(rules.bytes, rules.length));
   text_free(&rules);
   return STATUS_OK;

@@ -17,8 +17,10 @@
 struct latents {
   struct encoder encoder;
   int64_t positions, width, most;
-  double scale;                   /* what the encoder's outputs are divided by; 0: not yet known */
+  double scale;                   /* root mean square of the encoder's outputs; 0: not yet known */
+  bool channels;                  /* shift and factor are each channel's own */
   struct arena arena;             /* owned: of the arrays below */
+  float *shift, *factor;          /* [width] latents are (output - shift) * factor */
   float *values;                  /* [most, positions, width] */
   float *alone;                   /* of pairs, targets that did not see their source; else NULL */
   struct attention_range *ranges; /* [most, positions] what targets see then */
@@ -44,14 +46,21 @@ enum status latents_open(struct latents *latents, const struct latents_request *
 /* Accepts zeroed latents. Local. */
 void latents_close(struct latents *latents);
 
-/* Takes the scale of a finished embed node. Local. MISMATCH when another encoder made it. */
+/* Divides everything by `scale`. Local. */
+void latents_set_scale(struct latents *latents, double scale);
+
+/* Writes what channels are moved and divided by to a file of a folder. Local. WRITE on failure. */
+enum status latents_write_channels(const struct latents *latents, const char *folder);
+
+/* Takes the scale, and what channels have of their own, of a finished embed node. Local. MISMATCH
+ * when another encoder made it. */
 enum status latents_take_scale(struct latents *latents, const char *folder);
 
 /* Fills values, and alone for pairs, with what the encoder says; sources are zeros in `alone`. A
  * row does not depend on the others (R-IO-2). Local. */
 enum status latents_encode(struct latents *latents, const struct latents_rows *rows);
 
-/* As latents_encode, divided by the scale and rounded to bf16, as in shards. Local. */
+/* As latents_encode, moved, divided and rounded to bf16, as in shards. Local. */
 enum status latents_embed(struct latents *latents, const struct latents_rows *rows);
 
 /* Of the encoder, its precision, the scale and the tokens: what decides every embedding. Local.

@@ -52,6 +52,12 @@ check "the same bytes after a kill once a shard was finished" same
 rm -r runs/e/latents
 run --set latents.embed_rows=100
 check "embed_rows embeds the first rows" grep -q '"train_rows": *100' runs/e/latents/manifest.json
+rm -r runs/e/latents
+run --set latents.embed_normalise=channels
+first_positions() { for shard in runs/e/latents/train-*.zst; do "$millrace" data head "$shard" embeddings 99 | cut -d' ' -f3-18; done; }
+check "embed_normalise gives each channel the mean 0 and deviation 1" awk '
+  {for (c = 1; c <= NF; c++) {sum[c] += $c; square[c] += $c * $c}}
+  END {for (c = 1; c <= 16; c++) {m = sum[c] / NR; d = square[c] / NR - m * m; if (m * m > 0.2 || d < 0.4 || d > 1.6) exit 1} exit NR < 900}' <(first_positions)
 run --set latents.encoder_heads=3
 check "heads that do not divide the width are refused, exit 78" grep -q "(exit 78)" output
 run --set latents.encoder=t5 --set latents.encoder_path=nowhere

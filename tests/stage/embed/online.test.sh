@@ -17,8 +17,8 @@ defaults: {width: 32, depth: 1, heads: 2, batch: 8, micro_shards: 4, steps: 6, t
   validate_every: 3, checkpoint_every: 2, encoder: random, encoder_width: 16, encoder_depth: 1, encoder_heads: 2}
 nodes:
   tokens: {run: tokenize, input: text.en, boundary: line, tokenizer: byte, sequence_length: 24, packing: paragraph, held_out: 0.2}
-  stored: {run: embed, from: tokens, embed_rows: 40}
-  online: {run: embed, from: tokens, embed_rows: 40, embed: online}
+  stored: {run: embed, from: tokens, embed_rows: 40, embed_normalise: channels}
+  online: {run: embed, from: tokens, embed_rows: 40, embed_normalise: channels, embed: online}
   row: {run: pretrain, method: elf, from: [tokens, stored]}
   row2: {run: pretrain, method: elf, from: [tokens, online]}
   pairs: {run: tokenize, input: text.de, target: text.en, boundary: line, packing: pairs, tokenizer: byte,
