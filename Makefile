@@ -129,8 +129,8 @@ soak-1.7b: deps ## train 3 steps of 1.72B parameters on this machine, kill and r
 	@$(MAKE) --no-print-directory -j2 all $(OUT)/tests/tools/product_rate
 	@OUT='$(OUT)' tests/soak/train_1b7
 
-results-elf: deps ## hours: run the small ELF recipes for three seeds and write pipeline/docs/results/elf.md
-	@$(MAKE) --no-print-directory -j2 all
+results-elf: deps ## hours: run the small ELF recipes for three seeds and write pipeline/docs/results/elf.md; resumable
+	@$(MAKE) --no-print-directory -j2 all $(OUT)/tests/tools/chart
 	@OUT='$(OUT)' tests/results/elf
 
 soak: deps soak-data ## hours, not minutes: kills during the main job, and all that soak-data does
