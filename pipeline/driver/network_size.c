@@ -52,6 +52,7 @@ static void count_cfm(struct network_size *size, const struct recipe_node *node,
   add_scalar_embedder(rest, c);
   add_scalar_embedder(rest, c);
   if (o->cfm_weight_learned) add_balance(rest);
+  if (o->cfm_clean_flag) rest->others += d;
   size->derived = d * d;
   size->largest = size->head = V * d;
 }

@@ -35,6 +35,7 @@ static struct cfm_transformer_config configure(const struct options *options) {
                                          .plain_attention = !options->cfm_qk_norm,
                                          .spectral = options->cfm_initial == INITIAL_SPECTRAL,
                                          .rate = width_ratio(options),
+                                         .flag = options->cfm_clean_flag,
                                          .recompute = options->recompute};
 }
 
@@ -87,16 +88,10 @@ static void weights(const struct flow *flow, const struct flow_batch *batch, dou
   penalties_weights(flow, batch, weight[PART_CE], weight + PART_PENALTIES);
 }
 
-struct value *cfm_hidden_moving(struct tape *tape, const struct cfm_model *model, struct value *y,
-                                const struct cfm_times *times, int64_t batch, int64_t positions) {
-  struct value *state = rmsnorm_forward(tape, y, NULL, 1, NORM_EPSILON);
-  return cfm_transformer_moving(tape, &model->network, state, times, batch, positions);
-}
-
 struct value *cfm_hidden(struct tape *tape, const struct cfm_model *model, struct value *y,
-                         const double *from, const double *to, int64_t batch, int64_t positions) {
-  const struct cfm_times times = {.from = from, .to = to};
-  return cfm_hidden_moving(tape, model, y, &times, batch, positions);
+                         const struct cfm_times *times, int64_t batch, int64_t positions) {
+  struct value *state = rmsnorm_forward(tape, y, NULL, 1, NORM_EPSILON);
+  return cfm_transformer_forward(tape, &model->network, state, times, batch, positions);
 }
 
 /* Cross-entropy of the rows on the diagonal. */
@@ -143,7 +138,9 @@ static enum status loss(struct flow *flow, struct tape *tape, const struct flow_
   *losses = (struct flow_losses){0};
   struct value *y = cfm_noisy(flow, tape, &rows, &draw);
   struct value *hidden =
-      cfm_hidden(tape, &cfm->model, y, draw.from, draw.to, rows.count, rows.positions);
+      cfm_hidden(tape, &cfm->model, y,
+                 &(struct cfm_times){.from = draw.from, .to = draw.to, .clean = draw.clean},
+                 rows.count, rows.positions);
   if (batch->rows != FLOW_JUMP_ROWS)
     diagonal_loss(flow, tape, &rows, &draw, hidden, total[PART_CE], losses);
   if (!flow->distill || batch->rows == FLOW_DIAGONAL_ROWS) return tape->status;

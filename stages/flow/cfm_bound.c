@@ -15,9 +15,13 @@ double cfm_bound_ratio(const struct cfm_schedule *schedule, int64_t steps, doubl
   return alpha * alpha / ((1 - alpha) * (1 - alpha));
 }
 
-double cfm_bound_alpha(double ratio) { return sqrt(ratio) / (1 + sqrt(ratio)); }
+double cfm_bound_alpha(double ratio) {
+  return sqrt(ratio) / (1 + sqrt(ratio));
+}
 
-double cfm_bound_gaussian(double gap, double distance) { return gap / 2 * distance; }
+double cfm_bound_gaussian(double gap, double distance) {
+  return gap / 2 * distance;
+}
 
 double cfm_bound_jensen(double gap, double probability) {
   return -log(probability + (1 - probability) * exp(-gap));
@@ -29,9 +33,9 @@ struct place {
   const struct flow_bound_request *request;
   struct flow_batch batch;
   int64_t k;
-  double gap;      /* by which R grows in the step; 0 at the end of the grid */
-  double *sums;    /* [count][FLOW_BOUNDS] nats of the rows' tokens */
-  int64_t tokens;  /* count * positions */
+  double gap;     /* by which R grows in the step; 0 at the end of the grid */
+  double *sums;   /* [count][FLOW_BOUNDS] nats of the rows' tokens */
+  int64_t tokens; /* count * positions */
   double *nll, *log_sum_exp, *logit, *squares; /* [tokens] */
 };
 
@@ -55,13 +59,17 @@ static double draw_ratio(const struct place *place, int64_t row, double from) {
 
 static struct cfm_draw draw_at(struct tape *tape, const struct place *place, double ratio) {
   const size_t count = (size_t)place->batch.count;
-  struct cfm_draw draw = {.rows = arena_take_zeroed(tape->records, count * sizeof *draw.rows),
-                          .from = arena_take(tape->records, count * sizeof(double)),
-                          .to = arena_take(tape->records, count * sizeof(double))};
+  struct cfm_draw draw = {
+      .rows = arena_take_zeroed(tape->records, count * sizeof *draw.rows),
+      .from = arena_take(tape->records, count * sizeof(double)),
+      .to = arena_take(tape->records, count * sizeof(double)),
+      .clean = arena_take_zeroed(tape->records, (size_t)place->tokens * sizeof(float))};
   for (int64_t row = 0; row < place->batch.count; row++) {
     const double alpha = cfm_bound_alpha(draw_ratio(place, row, ratio));
     draw.from[row] = draw.to[row] = alpha;
     draw.rows[row].prefix = place->request->prefix ? place->request->prefix[row] : 0;
+    for (int64_t i = 0; i < draw.rows[row].prefix; i++)
+      draw.clean[row * place->batch.positions + i] = 1;
   }
   return draw;
 }
@@ -129,8 +137,10 @@ static void measure_place(struct tape *tape, struct place *place, double ratio) 
                                .target_logit = place->logit,
                                .square_sum = place->squares};
   struct value *y = cfm_noisy(flow, tape, &place->batch, &draw);
-  struct value *hidden = cfm_hidden(tape, &cfm->model, y, draw.from, draw.to, place->batch.count,
-                                    place->batch.positions);
+  struct value *hidden =
+      cfm_hidden(tape, &cfm->model, y,
+                 &(struct cfm_times){.from = draw.from, .to = draw.to, .clean = draw.clean},
+                 place->batch.count, place->batch.positions);
   head_forward(tape, &result, hidden, &head);
   if (place->k == place->request->steps) { /* the text itself, from the end of the grid */
     for (int64_t i = 0; i < place->tokens; i++)
@@ -178,9 +188,8 @@ enum status cfm_bound(struct flow *flow, struct tape *tape,
     place.batch.step = (uint32_t)turn;
     place.batch.validation = true;
     const double ratio = cfm_bound_ratio(&cfm->schedule, steps, (double)place.k);
-    place.gap = place.k < steps
-                    ? cfm_bound_ratio(&cfm->schedule, steps, (double)place.k + 1) - ratio
-                    : 0;
+    place.gap =
+        place.k < steps ? cfm_bound_ratio(&cfm->schedule, steps, (double)place.k + 1) - ratio : 0;
     for (int64_t i = 0; i < place.batch.count * FLOW_BOUNDS; i++) place.sums[i] = 0;
     measure_place(tape, &place, ratio);
     keep(&place, terms);

@@ -32,6 +32,7 @@ static void add_jump(struct cfm_jumps *jumps, const struct flow_batch *batch,
     jumps->index[j * T + i] = row * T + i;
     jumps->omega[j * T + i] = mixture(s, u, t);
     jumps->weight[j * T + i] = draw->jump_weight[row * T + i];
+    jumps->clean[j * T + i] = draw->clean[row * T + i];
   }
 }
 
@@ -46,7 +47,8 @@ static struct cfm_jumps gather(struct tape *tape, const struct flow_batch *batch
                             .middle = arena_take(arena, rows * sizeof(double)),
                             .to = arena_take(arena, rows * sizeof(double)),
                             .omega = arena_take(arena, n * sizeof(double)),
-                            .weight = arena_take(arena, n * sizeof(float))};
+                            .weight = arena_take(arena, n * sizeof(float)),
+                            .clean = arena_take(arena, n * sizeof(float))};
   for (int64_t row = 0; row < batch->count; row++)
     if (draw->rows[row].jump || arena_is_measuring(tape->arena)) add_jump(&jumps, batch, draw, row);
   return jumps;
@@ -80,13 +82,15 @@ static void semigroup_teacher(struct flow *flow, struct tape *tape, const struct
   const bool maps = flow->distill->distill_teacher != TEACHER_BASE;
   const struct cfm_model *model = cfm_teacher(flow);
   const int64_t T = jumps->positions;
-  struct value *first =
-      cfm_hidden(tape, model, y, jumps->from, maps ? jumps->middle : jumps->from, jumps->count, T);
+  const struct cfm_times early = {
+      .from = jumps->from, .to = maps ? jumps->middle : jumps->from, .clean = jumps->clean};
+  const struct cfm_times late = {
+      .from = jumps->middle, .to = maps ? jumps->to : jumps->middle, .clean = jumps->clean};
+  struct value *first = cfm_hidden(tape, model, y, &early, jumps->count, T);
   struct value *mean = head_expectation(
       tape, first, &(struct head){.vocab = flow->vocab, .w = model->output}, cfm->model.table);
   struct value *middle = cfm_advance(tape, jumps, y, mean, jumps->middle);
-  struct value *second = cfm_hidden(tape, model, middle, jumps->middle,
-                                    maps ? jumps->to : jumps->middle, jumps->count, T);
+  struct value *second = cfm_hidden(tape, model, middle, &late, jumps->count, T);
   *teacher = (struct head_teacher){
       .w = model->output, .first = first, .second = second, .omega = jumps->omega};
 }

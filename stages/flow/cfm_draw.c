@@ -76,7 +76,8 @@ struct cfm_draw cfm_draw(const struct flow *flow, const struct flow_batch *batch
                           .from = arena_take(arena, count * sizeof(double)),
                           .to = arena_take(arena, count * sizeof(double)),
                           .weight = arena_take_zeroed(arena, n * sizeof(float)),
-                          .jump_weight = arena_take_zeroed(arena, n * sizeof(float))};
+                          .jump_weight = arena_take_zeroed(arena, n * sizeof(float)),
+                          .clean = arena_take_zeroed(arena, n * sizeof(float))};
   for (int64_t row = 0; row < batch->count; row++) {
     draw.rows[row] = cfm_draw_row(flow, batch, row);
     const struct cfm_row *drawn = &draw.rows[row];
@@ -84,6 +85,7 @@ struct cfm_draw cfm_draw(const struct flow *flow, const struct flow_batch *batch
     draw.to[row] = drawn->to;
     float *weight = (drawn->jump ? draw.jump_weight : draw.weight) + row * batch->positions;
     for (int64_t i = 0; i < drawn->covered; i++) weight[drawn->prefix + i] = 1;
+    for (int64_t i = 0; i < drawn->prefix; i++) draw.clean[row * batch->positions + i] = 1;
   }
   return draw;
 }

@@ -30,14 +30,13 @@ void cfm_move(struct flow *flow, struct tape *tape, const struct cfm_jumps *jump
               struct value *rate) {
   const struct cfm *cfm = flow->state;
   const size_t mark = arena_mark(tape->arena), records = arena_mark(tape->records);
-  const struct cfm_times times = {jumps->from, jumps->to, rates->from, rates->to};
+  const struct cfm_times times = {jumps->from, jumps->to, rates->from, rates->to, jumps->clean};
   struct tangent_span span;
   tangent_begin(tape, &span);
   struct value *moving = tape_detach(tape, y);
   if (rates->state)
     tape->kernels->copy(tangent_open(tape, moving), rates->state->data, y->rows * y->cols);
-  struct value *out =
-      cfm_hidden_moving(tape, &cfm->model, moving, &times, jumps->count, jumps->positions);
+  struct value *out = cfm_hidden(tape, &cfm->model, moving, &times, jumps->count, jumps->positions);
   tangent_end(tape, &span);
   if (hidden) tape->kernels->copy(hidden->data, out->data, out->rows * out->cols);
   tape->kernels->copy(rate->data, tangent_of(tape, out), out->rows * out->cols);
@@ -59,8 +58,10 @@ static float *shifted(struct flow *flow, struct tape *tape, const struct cfm_jum
     state[i] = (float)((double)state[i] + steps[i / row] * (double)along[i]);
   for (int64_t j = 0; j < jumps->count; j++)
     from[j] = jumps->from[j] + steps[j] * (1 - jumps->from[j]);
-  struct value *hidden = cfm_hidden(tape, &cfm->model, tape_input(tape, state, y->rows, y->cols),
-                                    from, jumps->to, jumps->count, jumps->positions);
+  struct value *hidden =
+      cfm_hidden(tape, &cfm->model, tape_input(tape, state, y->rows, y->cols),
+                 &(struct cfm_times){.from = from, .to = jumps->to, .clean = jumps->clean},
+                 jumps->count, jumps->positions);
   float *out = tape_save(tape, (size_t)(hidden->rows * hidden->cols) * sizeof *out);
   tape_output(tape, out, hidden);
   return out;
@@ -125,7 +126,9 @@ void cfm_eulerian_teacher(struct flow *flow, struct tape *tape, const struct cfm
   const struct cfm *cfm = flow->state;
   const struct cfm_model *model = cfm_teacher(flow);
   struct value *first =
-      cfm_hidden(tape, model, y, jumps->from, jumps->from, jumps->count, jumps->positions);
+      cfm_hidden(tape, model, y,
+                 &(struct cfm_times){.from = jumps->from, .to = jumps->from, .clean = jumps->clean},
+                 jumps->count, jumps->positions);
   struct value *mean = head_expectation(
       tape, first, &(struct head){.vocab = flow->vocab, .w = model->output}, cfm->model.table);
   struct head_bend *bend = cfm_bend_open(tape, jumps);

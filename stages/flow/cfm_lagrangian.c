@@ -43,6 +43,8 @@ void cfm_lagrangian_teacher(struct flow *flow, struct tape *tape, const struct c
       tape, hidden, &(struct head){.vocab = flow->vocab, .w = cfm->model.output}, cfm->model.table);
   struct value *end = cfm_advance(tape, jumps, y, mean, jumps->to);
   struct value *first =
-      cfm_hidden(tape, model, end, jumps->to, jumps->to, jumps->count, jumps->positions);
+      cfm_hidden(tape, model, end,
+                 &(struct cfm_times){.from = jumps->to, .to = jumps->to, .clean = jumps->clean},
+                 jumps->count, jumps->positions);
   *teacher = (struct head_teacher){.w = model->output, .first = first, .bend = bend};
 }

@@ -20,6 +20,7 @@ struct walk {
   float *weak;       /* the same shape: scratch; NULL without guidance */
   float *free;       /* the same shape: the state had nothing been given; NULL without guidance */
   double *from, *to; /* [count] */
+  float *clean;      /* [count * positions] 1 where tokens are settled */
   const struct flow_request *request;
   int32_t *tokens; /* [count, positions], the caller's */
   int64_t fixed;   /* positions whose tokens are settled */
@@ -55,15 +56,16 @@ static void start(const struct flow *flow, struct tape *tape, struct walk *walk)
 static void pin(const struct flow *flow, struct tape *tape, struct walk *walk) {
   const struct cfm *cfm = flow->state;
   const int64_t fixed = walk->fixed, d = walk->width, T = walk->positions;
+  for (int64_t i = 0; i < walk->count * T; i++) walk->clean[i] = is_fixed(walk, i) ? 1 : 0;
   if (fixed == 0) return;
   int32_t *ids = arena_take(tape->records, (size_t)(walk->count * fixed) * sizeof *ids);
   for (int64_t i = 0; i < walk->count * fixed; i++)
     ids[i] = walk->tokens[i / fixed * T + i % fixed];
-  tape_output(tape, walk->mean, vocab_embedding_forward(tape, flow->vocab, ids,
-                                                        walk->count * fixed, cfm->model.table));
+  tape_output(
+      tape, walk->mean,
+      vocab_embedding_forward(tape, flow->vocab, ids, walk->count * fixed, cfm->model.table));
   for (int64_t i = 0; walk->y && i < walk->count; i++)
-    for (int64_t j = 0; j < fixed * d; j++)
-      walk->y[i * T * d + j] = walk->mean[i * fixed * d + j];
+    for (int64_t j = 0; j < fixed * d; j++) walk->y[i * T * d + j] = walk->mean[i * fixed * d + j];
 }
 
 /* y = ((1 - b) y + (b - a) mean) / (1 - a) where tokens are settled, or where they are not. */
@@ -96,15 +98,17 @@ static struct value *call_network(const struct flow *flow, struct tape *tape, st
                         walk->positions);
     tape->training = false;
   }
-  return cfm_hidden(tape, &cfm->model, y, walk->from, walk->to, walk->count, walk->positions);
+  const struct cfm_times times = {
+      .from = walk->from, .to = walk->to, .clean = state == walk->free ? NULL : walk->clean};
+  return cfm_hidden(tape, &cfm->model, y, &times, walk->count, walk->positions);
 }
 
 /* mean = weak + guidance (mean - weak). */
 static void lead(const struct walk *walk, double guidance) {
   const int64_t count = walk->count * walk->positions * walk->width;
   for (int64_t i = 0; walk->mean && i < count; i++)
-    walk->mean[i] = (float)((double)walk->weak[i] +
-                            guidance * ((double)walk->mean[i] - (double)walk->weak[i]));
+    walk->mean[i] =
+        (float)((double)walk->weak[i] + guidance * ((double)walk->mean[i] - (double)walk->weak[i]));
 }
 
 static void find_weak(const struct flow *flow, struct tape *tape, struct walk *walk,
@@ -186,18 +190,20 @@ static struct walk open_walk(const struct flow *flow, struct tape *tape,
   const struct cfm *cfm = flow->state;
   const size_t count = (size_t)request->count;
   const size_t bytes = count * (size_t)(request->positions * cfm->width) * sizeof(float);
-  return (struct walk){.count = request->count,
-                       .positions = request->positions,
-                       .width = cfm->width,
-                       .y = tape_save(tape, bytes),
-                       .mean = tape_save(tape, bytes),
-                       .weak = guides(request) ? tape_save(tape, bytes) : NULL,
-                       .free = guides(request) ? tape_save(tape, bytes) : NULL,
-                       .from = arena_take(tape->records, count * sizeof(double)),
-                       .to = arena_take(tape->records, count * sizeof(double)),
-                       .request = request,
-                       .tokens = tokens,
-                       .fixed = request->prefix_length};
+  return (struct walk){
+      .count = request->count,
+      .positions = request->positions,
+      .width = cfm->width,
+      .y = tape_save(tape, bytes),
+      .mean = tape_save(tape, bytes),
+      .weak = guides(request) ? tape_save(tape, bytes) : NULL,
+      .free = guides(request) ? tape_save(tape, bytes) : NULL,
+      .from = arena_take(tape->records, count * sizeof(double)),
+      .to = arena_take(tape->records, count * sizeof(double)),
+      .clean = arena_take_zeroed(tape->records, count * (size_t)request->positions * sizeof(float)),
+      .request = request,
+      .tokens = tokens,
+      .fixed = request->prefix_length};
 }
 
 static void copy_prefix(const struct walk *walk) {

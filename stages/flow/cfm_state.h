@@ -66,6 +66,7 @@ struct cfm_draw {
   double *from, *to;    /* [B] the rows' times again */
   float *weight;        /* [B * T] 1 where the loss on the diagonal covers the position, else 0 */
   float *jump_weight;   /* [B * T] the same of rows off the diagonal */
+  float *clean;         /* [B * T] 1 where the token is given clean, else 0 */
 };
 
 /* Rows off the diagonal as a batch of their own; arrays in the tape's records arena. */
@@ -75,6 +76,7 @@ struct cfm_jumps {
   double *from, *middle, *to; /* [count] in alpha */
   double *omega;              /* [count * positions] */
   float *weight;              /* [count * positions] */
+  float *clean;               /* [count * positions] as of struct cfm_draw */
 };
 
 /* Takes memory from `arena`; then flow_kind.prepare and complete_gradients of the formulation. */
@@ -92,14 +94,10 @@ struct cfm_draw cfm_draw(const struct flow *flow, const struct flow_batch *batch
 struct value *cfm_noisy(const struct flow *flow, struct tape *tape, const struct flow_batch *batch,
                         const struct cfm_draw *draw);
 
-/* Hidden states for the head: the network on the normalised state y. Local. */
+/* Hidden states for the head: the network on the normalised state y; on a moving tape
+ * (stages/model/tape/tangent.h) state and times may move. Local. */
 struct value *cfm_hidden(struct tape *tape, const struct cfm_model *model, struct value *y,
-                         const double *from, const double *to, int64_t batch, int64_t positions);
-
-/* The same of a state and times that move: on a moving tape (stages/model/tape/tangent.h). Local.
- */
-struct value *cfm_hidden_moving(struct tape *tape, const struct cfm_model *model, struct value *y,
-                                const struct cfm_times *times, int64_t batch, int64_t positions);
+                         const struct cfm_times *times, int64_t batch, int64_t positions);
 
 /* What cfm_weigh makes weights from, for rows * positions tokens. */
 struct cfm_weighing {

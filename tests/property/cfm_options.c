@@ -49,7 +49,9 @@ static void close_network(struct network *n) {
   arena_free(&n->declarations);
 }
 
-static void run(struct network *n) {
+static const float no_token[N] = {0}, one_token[N] = {0, 0, 0, 0, 1, 0};
+
+static void run(struct network *n, const float *clean) {
   struct tape tape;
   float state[N * STATE];
   random_fill_normal(state, N * STATE, random_open(4, "state", 0, 0), 0);
@@ -57,7 +59,9 @@ static void run(struct network *n) {
   arena_reset(&n->records, 0);
   tape_init(&tape, &n->kernels, &n->values, &n->records);
   struct value *y = tape_input(&tape, state, N, STATE);
-  y = cfm_transformer_forward(&tape, &n->net, y, early, late, BATCH, POSITIONS);
+  y = cfm_transformer_forward(&tape, &n->net, y,
+                              &(struct cfm_times){.from = early, .to = late, .clean = clean}, BATCH,
+                              POSITIONS);
   memcpy(n->y, y->data, sizeof n->y);
 }
 
@@ -68,11 +72,11 @@ static double change(struct cfm_transformer_config config, const char *name, int
   double before[N * WIDTH], most = 0;
   open_network(&n, config);
   for (int64_t i = 0; i < n.params.count; i++) randomise(n.params.items[i]);
-  run(&n);
+  run(&n, one_token);
   memcpy(before, n.y, sizeof before);
   const struct param *param = params_find(&n.params, name);
   for (int64_t i = 0; i < rows * param->cols; i++) ((double *)param->data)[i] *= factor;
-  run(&n);
+  run(&n, one_token);
   for (int i = 0; i < N * WIDTH; i++) most = fmax(most, fabs(n.y[i] - before[i]));
   close_network(&n);
   return most;
@@ -84,12 +88,12 @@ static double change_of_modulation(struct cfm_transformer_config config) {
   double before[N * WIDTH], most = 0;
   open_network(&n, config);
   for (int64_t i = 0; i < n.params.count; i++) randomise(n.params.items[i]);
-  run(&n);
+  run(&n, one_token);
   memcpy(before, n.y, sizeof before);
   struct param *const both[] = {n.net.blocks[0].modulation, n.net.blocks[0].modulation_bias};
   for (int p = 0; p < 2; p++)
     for (int64_t i = 0; i < param_count(both[p]); i++) ((double *)both[p]->data)[i] *= 10;
-  run(&n);
+  run(&n, one_token);
   for (int i = 0; i < N * WIDTH; i++) most = fmax(most, fabs(n.y[i] - before[i]));
   close_network(&n);
   return most;
@@ -122,6 +126,28 @@ static void shared_modulation_is_one_matrix(void **state) {
   close_network(&shared);
   const struct cfm_transformer_config config = {.shared = true};
   assert_true(change(config, "modulation.weight", 6 * WIDTH, 2) > 1e-2);
+}
+
+/* Of the output of a row when token 4 is marked. */
+static double change_by_mark(bool flag, int row) {
+  struct network n;
+  double before[N * WIDTH], most = 0;
+  open_network(&n, (struct cfm_transformer_config){.flag = flag});
+  for (int64_t i = 0; i < n.params.count; i++) randomise(n.params.items[i]);
+  run(&n, no_token);
+  memcpy(before, n.y, sizeof before);
+  run(&n, one_token);
+  for (int i = row * WIDTH; i < (row + 1) * WIDTH; i++) most = fmax(most, fabs(n.y[i] - before[i]));
+  close_network(&n);
+  return most;
+}
+
+static void flag_tells_which_tokens_are_clean(void **state) {
+  (void)state;
+  assert_true(change_by_mark(false, 4) == 0);
+  assert_true(change_by_mark(true, 4) > 1e-3); /* itself, */
+  assert_true(change_by_mark(true, 3) > 0);    /* its row by attention, */
+  assert_true(change_by_mark(true, 0) == 0);   /* and no other row */
 }
 
 /* |A v| / |v| grows towards the largest singular value under many multiplications with A'A. */
@@ -170,6 +196,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(bounded_modulation_ignores_its_size),
                                      cmocka_unit_test(norm_of_queries_ignores_their_size),
                                      cmocka_unit_test(shared_modulation_is_one_matrix),
+                                     cmocka_unit_test(flag_tells_which_tokens_are_clean),
                                      cmocka_unit_test(spectral_weights_start_at_one),
                                      cmocka_unit_test(rate_is_that_of_matrices_of_the_width)};
   return cmocka_run_group_tests(tests, NULL, NULL);

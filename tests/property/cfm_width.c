@@ -157,7 +157,8 @@ static enum status use_sizes(void *context, struct tape *tape) {
   t->size[ATTENTION] =
       root_mean_square(self_attention_forward(tape, &net->blocks[0].attention, x, &sequence));
   t->size[FEEDFORWARD] = root_mean_square(swiglu_forward(tape, &net->blocks[0].mlp, x));
-  struct value *hidden = cfm_hidden(tape, &cfm->model, y, draw.from, draw.to, ROWS, POSITIONS);
+  struct value *hidden = cfm_hidden(
+      tape, &cfm->model, y, &(struct cfm_times){.from = draw.from, .to = draw.to}, ROWS, POSITIONS);
   t->size[LOGITS] = root_mean_square(linear_forward(tape, hidden, cfm->model.output, NULL));
   return tape->status;
 }

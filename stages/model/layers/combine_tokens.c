@@ -2,6 +2,7 @@
 
 #include "stages/model/layers/combine.h"
 #include "stages/model/tape/array.h"
+#include "stages/model/tape/tangent.h"
 
 struct tokens_record {
   struct record record;
@@ -43,7 +44,19 @@ static void tokens_backward(struct tape *tape, const struct record *record) {
   if (kept->x && kept->x->needs_gradient) addend_gradient(tape, kept);
 }
 
-static const struct record_kind tokens_kind = {"tokens", tokens_backward, NULL};
+/* The learned rows stay; what is added to them may move. */
+static void tokens_jvp(struct tape *tape, const struct record *record) {
+  const struct tokens_record *kept = (const struct tokens_record *)record;
+  const int64_t P = kept->tokens->rows, c = kept->tokens->cols;
+  if (!kept->x || !tangent_moves(kept->x)) return;
+  void *ty = tangent_open(tape, kept->y);
+  const void *tx = tangent_of(tape, kept->x);
+  for (int64_t b = 0; b < kept->batch; b++)
+    tape->kernels->copy_rows(array_at(tape, ty, b * P * c), array_at(tape, tx, b * kept->x->stride),
+                             P, c, c, 0, false);
+}
+
+static const struct record_kind tokens_kind = {"tokens", tokens_backward, tokens_jvp};
 
 static void fill(struct tape *tape, const struct tokens_record *made, const float *factor) {
   const int64_t P = made->tokens->rows, c = made->tokens->cols;

@@ -56,6 +56,8 @@ void cfm_transformer_declare(struct cfm_transformer *net, struct params *params,
                                  "input.weight");
   start_matrix(config, net->input);
   net->input_bias = params_add_vector(params, width, PARAM_ZERO, 0, "input.bias");
+  if (config->flag)
+    net->flag = params_add_tokens(params, 1, width, PARAM_ZERO, 0, "clean_flag.weight");
   scalar_embedder_declare(&net->from, params, config->condition, "s_embedder");
   scalar_embedder_declare(&net->span, params, config->condition, "span_embedder");
   if (config->shared)
@@ -130,17 +132,12 @@ static struct value *condition(struct tape *tape, const struct cfm_transformer *
 }
 
 struct value *cfm_transformer_forward(struct tape *tape, const struct cfm_transformer *net,
-                                      struct value *y, const double *alpha_s, const double *alpha_t,
-                                      int64_t batch, int64_t positions) {
-  const struct cfm_times times = {.from = alpha_s, .to = alpha_t};
-  return cfm_transformer_moving(tape, net, y, &times, batch, positions);
-}
-
-struct value *cfm_transformer_moving(struct tape *tape, const struct cfm_transformer *net,
-                                     struct value *y, const struct cfm_times *times, int64_t batch,
-                                     int64_t positions) {
+                                      struct value *y, const struct cfm_times *times, int64_t batch,
+                                      int64_t positions) {
   struct value *c = condition(tape, net, times, batch);
   struct value *h = linear_forward(tape, y, net->input, net->input_bias);
+  if (net->flag && times->clean)
+    h = combine_add(tape, h, combine_tokens(tape, net->flag, times->clean, NULL, y->rows));
   struct block_arguments arguments = {.sequence = sequence_full(tape, batch, 0, positions),
                                       .condition = c};
   struct tape_layer layer = {.region = block_forward,

@@ -2,7 +2,7 @@
  * state with two times (arXiv 2605.07820; blocks after Peebles and Xie 2023).
  *
  *   c = silu(embed(alpha_s) + embed'(alpha_t - alpha_s))
- *   h = input(y)
+ *   h = input(y) + flag where a token is given clean (option)
  *   depth x { h += gate * attention(modulate(norm(h))); h += gate * swiglu(modulate(norm(h))) }
  *   hidden = modulate(norm(h))
  *
@@ -33,6 +33,7 @@ struct cfm_transformer_config {
   bool plain_attention; /* q and k are not normalised */
   bool spectral;        /* matrices start with a largest singular value of 1, else Xavier-uniform */
   double rate;          /* factor of the learning rate of matrices that read `width`; 0: 1 */
+  bool flag;            /* tokens that are given clean are marked by a learned vector */
   bool recompute;       /* compute the blocks again in backward instead of keeping them */
 };
 
@@ -47,35 +48,33 @@ struct cfm_block {
 struct cfm_transformer {
   struct cfm_transformer_config config;
   struct param *input, *input_bias; /* d -> width */
+  struct param *flag;               /* [1, width], or NULL */
   struct scalar_embedder from, span;
   struct param *modulation; /* of all blocks, when shared; else NULL */
   struct cfm_block *blocks;
   struct param *final_modulation, *final_modulation_bias; /* condition -> 2 width */
 };
 
-/* Declares input, s_embedder, span_embedder, blocks.N.{modulation,attn,mlp} and final.modulation
- * into `params`; the blocks live in the arena of the set. The vocabulary tables are the flow's.
- * Local. */
+/* Declares input, clean_flag, s_embedder, span_embedder, blocks.N.{modulation,attn,mlp} and
+ * final.modulation into `params`; the blocks live in the arena of the set. The vocabulary tables
+ * are the flow's. Local. */
 void cfm_transformer_declare(struct cfm_transformer *net, struct params *params,
                              const struct cfm_transformer_config *config);
-
-/* Hidden states [batch * positions, width] for the vocabulary head, from the embedded state
- * y[batch * positions, d] (of about unit size per channel), with alpha_s[batch] <= alpha_t[batch]
- * in [0, 1]; alpha_t = alpha_s is the denoiser. Local. */
-struct value *cfm_transformer_forward(struct tape *tape, const struct cfm_transformer *net,
-                                      struct value *y, const double *alpha_s, const double *alpha_t,
-                                      int64_t batch, int64_t positions);
 
 /* Times of the rows of a batch, and how fast they change on a moving tape (tangent.h): arrays of
  * [batch], rates NULL where a time is fixed. */
 struct cfm_times {
   const double *from, *to;
   const double *from_rate, *to_rate;
+  const float
+      *clean; /* [batch * positions] 1 where a token is given clean, else 0; NULL: nowhere */
 };
 
-/* The same, of times that may change. Local. */
-struct value *cfm_transformer_moving(struct tape *tape, const struct cfm_transformer *net,
-                                     struct value *y, const struct cfm_times *times, int64_t batch,
-                                     int64_t positions);
+/* Hidden states [batch * positions, width] for the vocabulary head, from the embedded state
+ * y[batch * positions, d] (of about unit size per channel), with from[batch] <= to[batch] in alpha,
+ * in [0, 1]; equal times are the denoiser. Local. */
+struct value *cfm_transformer_forward(struct tape *tape, const struct cfm_transformer *net,
+                                      struct value *y, const struct cfm_times *times, int64_t batch,
+                                      int64_t positions);
 
 #endif

@@ -14,6 +14,7 @@
 enum { BATCH = 2, POSITIONS = 3, ROWS = BATCH * POSITIONS, STATE = 6, WIDTH = 8 };
 
 static const double early[BATCH] = {.2, .6}, late[BATCH] = {.7, .6};
+static const float clean[ROWS] = {1, 0, 0, 1, 1, 0};
 static const double from_rate[BATCH] = {1, -.5}, to_rate[BATCH] = {.25, 2};
 
 struct setting {
@@ -50,8 +51,9 @@ static struct value *build(void *context, struct tape *tape, struct value *const
   const struct cfm_times times = {.from = from,
                                   .to = to,
                                   .from_rate = tape->moving ? from_rate : NULL,
-                                  .to_rate = tape->moving ? to_rate : NULL};
-  return cfm_transformer_moving(tape, &setting->net, inputs[0], &times, BATCH, POSITIONS);
+                                  .to_rate = tape->moving ? to_rate : NULL,
+                                  .clean = clean};
+  return cfm_transformer_forward(tape, &setting->net, inputs[0], &times, BATCH, POSITIONS);
 }
 
 static void check(struct cfm_transformer_config config) {
@@ -73,7 +75,7 @@ static void network_moves(void **state) {
   (void)state;
   check((struct cfm_transformer_config){.recompute = false});
   check((struct cfm_transformer_config){.recompute = true});
-  check((struct cfm_transformer_config){.bounded = true, .shared = true});
+  check((struct cfm_transformer_config){.bounded = true, .shared = true, .flag = true});
   check((struct cfm_transformer_config){.plain_attention = true, .recompute = true});
 }
 
@@ -121,7 +123,7 @@ static void run(struct pass *pass, bool moving_times) {
     pass->kernels.convert_from_float(tangent_open(tape, pass->y), tangent, ROWS * STATE);
   else
     pass->y->needs_gradient = true;
-  pass->out = cfm_transformer_moving(tape, &pass->setting->net, pass->y, &times, BATCH, POSITIONS);
+  pass->out = cfm_transformer_forward(tape, &pass->setting->net, pass->y, &times, BATCH, POSITIONS);
 }
 
 /* <J v, u> = <v, J' u>. */

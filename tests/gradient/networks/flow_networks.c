@@ -76,7 +76,8 @@ static struct value *build_cfm(void *context, struct tape *tape, struct value *c
                                double *objective) {
   const struct setting *setting = context;
   (void)objective;
-  return cfm_transformer_forward(tape, &setting->cfm, inputs[0], early, late, BATCH, POSITIONS);
+  return cfm_transformer_forward(tape, &setting->cfm, inputs[0],
+                                 &(struct cfm_times){.from = early, .to = late}, BATCH, POSITIONS);
 }
 
 static void check_cfm(struct cfm_transformer_config config) {

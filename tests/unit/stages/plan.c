@@ -24,7 +24,7 @@ static const char RECIPE[] =
     "        elf_bottleneck: 48, optimizer: muon}\n"
     "  cfm: {run: pretrain, method: cfm, from: tokens, width: 192, depth: 2, heads: 3,\n"
     "        cfm_condition: 40, moments: bf16, gradients: bf16, ema: 0,\n"
-    "        cfm_modulation_shared: true, cfm_qk_norm: false}\n"
+    "        cfm_modulation_shared: true, cfm_qk_norm: false, cfm_clean_flag: true}\n"
     "  lean: {run: pretrain, method: cfm, from: tokens, width: 128, depth: 6, heads: 2,\n"
     "         feedforward: 384, recompute: true, moments: bf16,\n"
     "         cfm_weight_learned: true}\n"
