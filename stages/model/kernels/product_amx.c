@@ -243,35 +243,51 @@ static inline void write_some(const struct plan *plan, int64_t row, int64_t colu
   simd_store_bf16_some(to, plan->add ? simd_add(sum, simd_load_bf16_some(to, count)) : sum, count);
 }
 
-/* Two whole vectors of a row, a line of bf16: past the caches where nothing is added. */
-static inline void write_line(const struct plan *plan, int64_t row, int64_t column,
-                              const float *sums) {
+/* Whole pairs of vectors of a row, each a line of bf16 or two of F32. Constants where inlined:
+ * `wide` (F32), `again` (add, or for bf16: past the caches). */
+static inline __attribute__((always_inline)) void write_lines(const struct plan *plan, int64_t row,
+                                                              int64_t column, int64_t lines,
+                                                              const float *sums, bool wide,
+                                                              bool again) {
   const struct product *p = plan->product;
-  simd_float x[2] = {simd_load(sums), simd_load(sums + SIMD_WIDTH)};
-  for (int i = 0; p->bias && i < 2; i++)
-    x[i] = simd_add(x[i], simd_load((const float *)p->bias + column + i * SIMD_WIDTH));
-  if (p->output == DTYPE_BF16) {
-    float *to = (float *)(void *)((bf16 *)p->c + row * p->c_row + column);
-    if (plan->streams)
-      _mm512_stream_ps(to, simd_pair_along(x[0], x[1]));
+  const float *bias = p->bias ? (const float *)p->bias + column : NULL;
+  const int64_t at = row * p->c_row + column;
+  float *to = wide ? (float *)p->c + at : (float *)(void *)((bf16 *)p->c + at);
+  for (int64_t i = 0; i < lines; i++, sums += PANEL) {
+    simd_float x = simd_load(sums), y = simd_load(sums + SIMD_WIDTH);
+    if (bias) {
+      x = simd_add(x, simd_load(bias + i * PANEL));
+      y = simd_add(y, simd_load(bias + i * PANEL + SIMD_WIDTH));
+    }
+    if (wide) {
+      simd_store(to, again ? simd_add(x, simd_load(to)) : x);
+      simd_store(to + SIMD_WIDTH, again ? simd_add(y, simd_load(to + SIMD_WIDTH)) : y);
+      to += PANEL;
+      continue;
+    }
+    if (again)
+      _mm512_stream_ps(to, simd_pair_along(x, y));
     else
-      simd_store(to, simd_pair_along(x[0], x[1]));
-    return;
+      simd_store(to, simd_pair_along(x, y));
+    to += SIMD_WIDTH;
   }
-  float *to = (float *)p->c + row * p->c_row + column;
-  for (int i = 0; i < 2; i++, to += SIMD_WIDTH)
-    simd_store(to, plan->add ? simd_add(x[i], simd_load(to)) : x[i]);
 }
 
 static void write_rows(const struct plan *plan, int64_t row, int64_t column, int64_t columns,
                        const float *stage) {
   const struct product *p = plan->product;
-  const bool lines = p->output == DTYPE_F32 || !plan->add;
+  const bool wide = p->output == DTYPE_F32;
+  const int64_t lines = wide || !plan->add ? columns / PANEL : 0;
   for (int i = 0; i < left(p->m - row, PANEL); i++, stage += STAGE_ROW) {
-    int64_t j = 0;
-    for (; lines && j + PANEL <= columns; j += PANEL)
-      write_line(plan, row + i, column + j, stage + j);
-    for (; j < columns; j += SIMD_WIDTH)
+    if (wide && plan->add)
+      write_lines(plan, row + i, column, lines, stage, true, true);
+    else if (wide)
+      write_lines(plan, row + i, column, lines, stage, true, false);
+    else if (plan->streams)
+      write_lines(plan, row + i, column, lines, stage, false, true);
+    else
+      write_lines(plan, row + i, column, lines, stage, false, false);
+    for (int64_t j = lines * PANEL; j < columns; j += SIMD_WIDTH)
       write_some(plan, row + i, column + j, simd_load(stage + j), left(columns - j, SIMD_WIDTH));
   }
 }
