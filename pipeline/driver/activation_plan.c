@@ -127,23 +127,32 @@ static int64_t greater(int64_t a, int64_t b) {
   return a > b ? a : b;
 }
 
-/* What a distillation takes besides: passes without gradients keep their values. The semigroup
- * identity has two; others one, beside which values and tangents of the student, or a difference,
- * stand before the head. */
-static void add_teacher(const struct training_layout *layout, const struct demand *demand,
-                        int64_t *at_head, int64_t *fullest) {
+/* What a distillation takes besides: passes without gradients keep what leaves each layer. The
+ * semigroup identity has two; others one, beside which values and tangents of the student, or a
+ * difference, stand before the head. */
+static void add_teacher(const struct training_layout *layout, const struct letters *l,
+                        const struct demand *demand, int64_t *at_head, int64_t *fullest) {
+  const struct options *o = &layout->node->options;
+  const int64_t layers = layout->size.layers;
   if (layout->shape->options.method == METHOD_ELF) {
     /* Steps before the pass that is recorded, in less memory; their result and two inputs stay. */
-    const struct letters l = letters_of(layout);
-    *fullest += 3 * l.n * l.e * l.E;
-    *at_head += 3 * l.n * l.e * l.E;
+    *fullest += 3 * l->n * l->e * l->E;
+    *at_head += 3 * l->n * l->e * l->E;
     return;
   }
-  const int64_t pass = layout->size.layers * demand->layer / 2 + demand->at_layers;
-  const bool semigroup = layout->node->options.distill_loss == IDENTITY_SEMIGROUP;
-  const int64_t before_head = semigroup ? 0 : *at_head + 3 * pass, kept = semigroup ? 2 : 1;
-  *at_head += kept * pass;
-  *fullest = greater(*fullest + kept * pass, before_head);
+  const int64_t pass = demand->at_layers + layers * demand->kept / 2;
+  const bool semigroup = o->distill_loss == IDENTITY_SEMIGROUP;
+  const bool moves = o->distill_loss != IDENTITY_EULERIAN_DIFFERENCE;
+  const int64_t whole = demand->at_layers + layers * demand->layer / 2;
+  /* Layers that are not kept are moved one by one. */
+  const bool keeps = moves && !layout->shape->options.recompute;
+  const int64_t student = keeps ? whole : pass + demand->layer / 2;
+  const int64_t before_head = semigroup ? 0 : *at_head + pass + 2 * student;
+  /* The state in F32 twice, where it goes, its rows and those of the hidden states. */
+  const int64_t between = l->n * l->d * (2 * (int64_t)sizeof(float) + 6 * l->e);
+  const int64_t kept = semigroup ? 2 * pass + between : pass;
+  *at_head += kept;
+  *fullest = greater(*fullest + kept, before_head);
 }
 
 struct activation_plan activation_plan_of(const struct training_layout *layout) {
@@ -158,6 +167,6 @@ struct activation_plan activation_plan_of(const struct training_layout *layout) 
     fullest = greater(demand.at_layers + layers * demand.kept + demand.layer,
                       demand.at_end + layers * demand.kept);
   }
-  if (layout->node->kind == KIND_DISTILL) add_teacher(layout, &demand, &at_head, &fullest);
+  if (layout->node->kind == KIND_DISTILL) add_teacher(layout, &l, &demand, &at_head, &fullest);
   return (struct activation_plan){.values = fullest, .head = greater(at_head + head - fullest, 0)};
 }

@@ -90,8 +90,10 @@ static int64_t weight_bytes(const struct training_layout *layout, const struct h
   const int64_t replicated = held->replicated - elsewhere(layout);
   const int64_t one = e * (held->sliced / layout->group + replicated) +
                       VECTOR_BYTES * (held->sliced_vectors / layout->group + held->vectors);
+  /* A teacher's besides, which shares the input table. */
   const bool two = layout->node->kind == KIND_DISTILL;
-  return one * (two ? 2 : 1) + e * held->derived;
+  const int64_t teacher = one - e * (frozen(layout) / layout->group);
+  return one + (two ? teacher : 0) + e * held->derived;
 }
 
 /* Of `all` numbers of state those on the rank with most: an even share, or what belongs to the

@@ -39,19 +39,24 @@ static struct cfm_transformer_config configure(const struct options *options) {
                                          .recompute = options->recompute};
 }
 
+static void declare_table(const struct flow *flow, struct cfm_model *model, struct params *params) {
+  const struct options *options = flow->options;
+  const double scale = 1 / sqrt((double)options->width * width_ratio(options));
+  const struct vocab *vocab = flow->vocab;
+  model->table = params_add_table(params, vocab->size, options->width, PARAM_NORMAL, scale,
+                                  "embedding.weight");
+  param_slice(model->table, vocab->rows.begin, vocab->rows.end - vocab->rows.begin);
+}
+
 static void declare(const struct flow *flow, struct cfm_model *model, struct params *params) {
   const struct options *options = flow->options;
   const struct vocab *vocab = flow->vocab;
   const struct cfm_transformer_config config = configure(options);
-  const double scale = 1 / sqrt((double)options->width * config.rate);
-  model->table = params_add_table(params, vocab->size, options->width, PARAM_NORMAL, scale,
-                                  "embedding.weight");
   cfm_transformer_declare(&model->network, params, &config);
   model->output = params_add_table(params, vocab->size, options->width, PARAM_NORMAL,
                                    0.02 * config.rate, "head.weight");
   model->output->rate = config.rate;
   if (options->cfm_weight_learned) cfm_balance_declare(&model->balance, params);
-  param_slice(model->table, vocab->rows.begin, vocab->rows.end - vocab->rows.begin);
   param_slice(model->output, vocab->rows.begin, vocab->rows.end - vocab->rows.begin);
 }
 
@@ -71,6 +76,7 @@ static enum status init(struct flow *flow, struct arena *arena) {
    */
   cfm->factor = params_add_matrix(flow->params, d, d, PARAM_ZERO, 0, "embedding.noise_factor");
   cfm->factor->derived = true;
+  declare_table(flow, &cfm->model, flow->params);
   declare(flow, &cfm->model, flow->params);
   TRY(cfm_noise_init(flow, arena));
   if (!flow->distill) return STATUS_OK;

@@ -27,7 +27,7 @@ struct cfm_balance {
 /* One network with its tables. */
 struct cfm_model {
   struct cfm_transformer network;
-  struct param *table;        /* [V, d] input table E, sliced */
+  struct param *table;        /* [V, d] input table E, sliced; a teacher has none of its own */
   struct param *output;       /* [V, width] rows of the output head, sliced */
   struct cfm_balance balance; /* declared where losses have a learned weight */
 };

@@ -279,9 +279,10 @@ static void mark_border(struct tape *tape, const struct record_kind *kind,
   if (border) border->weights = weights;
 }
 
+/* A pass that nothing goes back through keeps what leaves a layer, and not what is in it. */
 static struct value *run_layer(struct tape *tape, const struct tape_layer *layer,
                                struct value *input) {
-  if (!layer->recompute) return layer->region(tape, layer->arguments, input);
+  if (!layer->recompute && tape->recording) return layer->region(tape, layer->arguments, input);
   return tape_checkpoint(tape, layer->region, layer->arguments, layer->bytes, input, layer->others,
                          layer->other_count);
 }

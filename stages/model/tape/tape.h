@@ -146,7 +146,7 @@ struct tape_layer {
   size_t bytes;
   struct value *const *others;
   int other_count;
-  bool recompute;                    /* run it through tape_checkpoint */
+  bool recompute;                    /* run it through tape_checkpoint, even when recording */
   const struct param_layer *weights; /* of its parameters */
 };
 

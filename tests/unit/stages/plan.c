@@ -31,6 +31,8 @@ static const char RECIPE[] =
     "  jumps: {run: distill, from: cfm, batch: 4, micro_shards: 2}\n"
     "  moves: {run: distill, from: cfm, batch: 4, micro_shards: 2, distill_loss: eulerian}\n"
     "  few: {run: distill, from: elf, batch: 4, micro_shards: 2}\n"
+    "  again: {run: distill, from: lean, batch: 4, micro_shards: 2}\n"
+    "  along: {run: distill, from: lean, batch: 4, micro_shards: 2, distill_loss: eulerian}\n"
     "  ar: {run: pretrain, method: ar, from: tokens, width: 160, depth: 4, heads: 2}\n"
     "  spans: {run: pretrain, method: t5, from: tokens, width: 96, depth: 3, heads: 3,\n"
     "          t5_decoder_depth: 2}\n"
@@ -166,8 +168,8 @@ static void activations_are_those_measured(void **state) {
 /* Every row may be a jump: a plan must be enough for that, and not much more. */
 static void distillation_is_planned_for_jumps_alone(void **state) {
   (void)state;
-  static const char *const distilled[] = {"jumps", "moves", "few"};
-  for (int i = 0; i < 3; i++) {
+  static const char *const distilled[] = {"jumps", "moves", "few", "again", "along"};
+  for (int i = 0; i < 5; i++) {
     struct opened o;
     struct workspace workspace;
     size_t measured = 0;
