@@ -87,7 +87,7 @@ tidy = git ls-files $1 $2 | xargs -P 2 -n 8 sh -c 'clang-tidy --quiet "$$@" -- -
   -DBUILD_ID="\"\"" -DBUILD_MODE="\"\"" $(MPI_CFLAGS)' sh
 
 # --- targets ----------------------------------------------------------------------------------
-.PHONY: all run test check fence bench bench-peers results-cfm results-elf soak soak-1.7b soak-data soak-fuzz golden format tidy deps help clean
+.PHONY: all run test check fence bench bench-peers results-cfm results-elf soak soak-1.7b soak-1.7b-distill soak-data soak-fuzz golden format tidy deps help clean
 .DEFAULT_GOAL := all
 
 all: $(addprefix $(OUT)/,$(PROGRAMS)) ## build the programs
@@ -128,6 +128,10 @@ results-cfm: deps ## train categorical flow maps for three seeds and write pipel
 soak-1.7b: deps ## train 3 steps of 1.72B parameters on this machine, kill and resume; 21 GiB of memory
 	@$(MAKE) --no-print-directory -j2 all $(OUT)/tests/tools/product_rate
 	@OUT='$(OUT)' tests/soak/train_1b7
+
+soak-1.7b-distill: deps ## train 20 steps of 1.72B parameters and distill 3, on one rank; 20 GiB of memory
+	@$(MAKE) --no-print-directory -j2 all
+	@OUT='$(OUT)' tests/soak/distill_1b7
 
 results-elf: deps ## hours: run the small ELF recipes for three seeds and write pipeline/docs/results/elf.md; resumable
 	@$(MAKE) --no-print-directory -j2 all $(OUT)/tests/tools/chart

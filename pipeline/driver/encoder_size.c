@@ -90,5 +90,6 @@ int64_t encoder_size_value_bytes(const struct encoder_size *size, int64_t rows, 
   const int64_t inner = (size->gated ? 5 : 2) * size->feedforward;
   const int64_t layer =
       n * e * (6 * size->width + 4 * size->inner + inner) + n * VECTOR_BYTES * (size->heads + 2);
-  return 2 * n * e * size->width + size->depth * layer;
+  /* One layer's, and what left those before it. */
+  return (2 + size->depth) * n * e * size->width + layer;
 }

@@ -90,9 +90,9 @@ static int64_t weight_bytes(const struct training_layout *layout, const struct h
   const int64_t replicated = held->replicated - elsewhere(layout);
   const int64_t one = e * (held->sliced / layout->group + replicated) +
                       VECTOR_BYTES * (held->sliced_vectors / layout->group + held->vectors);
-  /* A teacher's besides, which shares the input table. */
   const bool two = layout->node->kind == KIND_DISTILL;
-  const int64_t teacher = one - e * (frozen(layout) / layout->group);
+  const bool shares = layout->shape->options.method == METHOD_CFM; /* the input table */
+  const int64_t teacher = one - (shares ? e * (frozen(layout) / layout->group) : 0);
   return one + (two ? teacher : 0) + e * held->derived;
 }
 
