@@ -61,6 +61,27 @@ enum status duplicates_write(const struct text *list, const char *folder, int64_
   return file_write(path, list->bytes, list->length);
 }
 
+static bool read_at(struct duplicate *duplicate, FILE *file, int64_t i) {
+  return fseeko(file, (off_t)(i * (int64_t)sizeof *duplicate), SEEK_SET) == 0 &&
+         fread(duplicate, sizeof *duplicate, 1, file) == 1;
+}
+
+/* Leaves the file where the duplicates of a part begin, or would. */
+static bool seek_part(FILE *file, int64_t part) {
+  struct duplicate middle;
+  if (fseeko(file, 0, SEEK_END) != 0) return false;
+  int64_t first = 0, end = (int64_t)ftello(file) / (int64_t)sizeof middle;
+  while (first < end) {
+    const int64_t at = first + (end - first) / 2;
+    if (!read_at(&middle, file, at)) return false;
+    if (middle.part < part)
+      first = at + 1;
+    else
+      end = at;
+  }
+  return fseeko(file, (off_t)(first * (int64_t)sizeof middle), SEEK_SET) == 0;
+}
+
 enum status duplicates_read(struct text *list, const char *folder, int64_t bucket, int64_t part) {
   char path[PATH_MAX];
   struct duplicate duplicate;
@@ -68,8 +89,12 @@ enum status duplicates_read(struct text *list, const char *folder, int64_t bucke
   TRY(name_list(path, folder, bucket));
   FILE *file = fopen(path, "rb");
   CHECK(file, STATUS_DAMAGED, "%s: the list of duplicates is gone; run again", path);
-  while (status == STATUS_OK && fread(&duplicate, sizeof duplicate, 1, file) == 1)
-    if (duplicate.part == part) status = text_add_bytes(list, &duplicate, sizeof duplicate);
+  if (!seek_part(file, part))
+    status = error_raise(STATUS_DAMAGED, __FILE__, __LINE__, __func__,
+                         "%s: the list of duplicates cannot be read; run again", path);
+  while (status == STATUS_OK && fread(&duplicate, sizeof duplicate, 1, file) == 1 &&
+         duplicate.part == part)
+    status = text_add_bytes(list, &duplicate, sizeof duplicate);
   fclose(file);
   TRY(status);
   return STATUS_OK;

@@ -38,8 +38,8 @@ struct duplicate {
 /* Orders duplicates for qsort. Local. */
 int duplicates_compare(const void *a, const void *b);
 
-/* Writes and reads the list of a bucket, FOLDER/parts/duplicates-BBBBBBBB. Reading appends the
- * duplicates of one part. Local. WRITE; DAMAGED. */
+/* Writes and reads the sorted list of a bucket, FOLDER/parts/duplicates-BBBBBBBB. Reading appends
+ * the duplicates of one part, without reading those of others. Local. WRITE; DAMAGED. */
 enum status duplicates_write(const struct text *list, const char *folder, int64_t bucket);
 enum status duplicates_read(struct text *list, const char *folder, int64_t bucket, int64_t part);
 

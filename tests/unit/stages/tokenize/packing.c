@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "pipeline/base/file.h"
 #include "stages/tokenize/corpus.h"
 #include "stages/tokenize/duplicates.h"
 #include "stages/tokenize/line_sample.h"
@@ -174,11 +175,38 @@ static void unigram(void **state) {
   assert_true(unigram_loss(train + 1, train, 2) == 0);
 }
 
+/* Some parts have none, one has many; none of another part is read. */
+static void lists_give_the_duplicates_of_a_part(void **state) {
+  (void)state;
+  static const int64_t counts[] = {0, 3, 0, 0, 1, 500, 2, 0};
+  enum { PARTS = sizeof counts / sizeof *counts };
+  struct text list = {0};
+  for (int64_t part = 0; part < PARTS; part++)
+    for (int64_t place = 0; place < counts[part]; place++)
+      assert_ok(
+          text_add_bytes(&list, &(struct duplicate){part, 3 * place}, sizeof(struct duplicate)));
+  assert_ok(file_make_folder("listed"));
+  assert_ok(file_make_folder("listed/parts"));
+  assert_ok(duplicates_write(&list, "listed", 7));
+  for (int64_t part = 0; part <= PARTS; part++) {
+    text_clear(&list);
+    assert_ok(duplicates_read(&list, "listed", 7, part));
+    const struct duplicate *found = (const struct duplicate *)(const void *)list.bytes;
+    const int64_t count = (int64_t)(list.length / sizeof *found);
+    assert_int_equal(count, part < PARTS ? counts[part] : 0);
+    for (int64_t i = 0; i < count; i++)
+      assert_true(found[i].part == part && found[i].place == 3 * i);
+  }
+  text_free(&list);
+  assert_ok(file_remove("listed"));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(rows),        cmocka_unit_test(samples), cmocka_unit_test(duplicate_sets),
-      cmocka_unit_test(sides),       cmocka_unit_test(unigram), cmocka_unit_test(pairs),
-      cmocka_unit_test(pair_hashes),
+      cmocka_unit_test(rows),           cmocka_unit_test(samples),
+      cmocka_unit_test(duplicate_sets), cmocka_unit_test(sides),
+      cmocka_unit_test(unigram),        cmocka_unit_test(pairs),
+      cmocka_unit_test(pair_hashes),    cmocka_unit_test(lists_give_the_duplicates_of_a_part),
   };
   return cmocka_run_group_tests_name("packing", tests, NULL, NULL);
 }
