@@ -15,11 +15,15 @@ struct packer packer_for(const struct options *options, const struct tokenizer_f
                          .drops = options->long_pairs == LONG_PAIRS_DROP};
 }
 
-static enum status give(struct packer *packer, bool real) {
-  const int64_t count = packer->filled;
+/* NULL: rows are only counted. */
+static enum status give_from(struct packer *packer, const void *row, int64_t count) {
   packer->filled = 0;
   packer->rows++;
-  return real ? packer->take(packer->state, packer->row, count) : STATUS_OK;
+  return row ? packer->take(packer->state, row, count) : STATUS_OK;
+}
+
+static enum status give(struct packer *packer, bool real) {
+  return give_from(packer, real ? packer->row : NULL, packer->filled);
 }
 
 /* Writes tokens at `place` of the row. */
@@ -37,10 +41,15 @@ static enum status append(struct packer *packer, const void *ids, int64_t count,
   while (count) {
     const int64_t room = packer->length - packer->filled;
     const int64_t now = count < room ? count : room;
-    if (real) put(packer, packer->filled, ids, now);
+    const void *from = ids;
     if (real) ids = skip(packer, ids, now);
-    packer->filled += now;
     count -= now;
+    if (now == packer->length) { /* a whole row need not be gathered */
+      TRY(give_from(packer, real ? from : NULL, now));
+      continue;
+    }
+    if (real) put(packer, packer->filled, from, now);
+    packer->filled += now;
     if (packer->filled == packer->length) TRY(give(packer, real));
   }
   return STATUS_OK;

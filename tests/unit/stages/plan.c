@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pipeline/base/file.h"
 #include "pipeline/driver/activation_plan.h"
 #include "pipeline/driver/step_plan.h"
 #include "sharding/gradients.h"
@@ -312,6 +313,29 @@ static void encoders_are_those_declared(void **state) {
   assert_encoder(&size, DTYPE_BF16);
 }
 
+/* Of a T5 encoder the shape is that of its config.json; without one, T5-small's. */
+static void a_config_is_read(void **state) {
+  (void)state;
+  static const char config[] =
+      "{\"vocab_size\": 200, \"d_model\": 24, \"d_kv\": 8, \"num_heads\": 2, \"d_ff\": 40, "
+      "\"num_layers\": 3, \"feed_forward_proj\": \"gated-gelu\", \"model_type\": \"t5\"}";
+  struct recipe_node embed = {.kind = KIND_EMBED};
+  options_defaults(&embed.options);
+  embed.options.encoder = ENCODER_T5;
+  embed.options.encoder_path = ".";
+  struct encoder_size size = encoder_size_of(&embed, 100);
+  assert_int_equal(size.width, 512);
+  assert_int_equal(size.depth, 6);
+  assert_ok(file_write("config.json", config, sizeof config - 1));
+  size = encoder_size_of(&embed, 100);
+  assert_true(size.vocabulary == 200 && size.width == 24 && size.inner == 16 && size.heads == 2);
+  assert_true(size.feedforward == 40 && size.depth == 3 && size.gated);
+  assert_ok(file_remove("config.json"));
+  /* 3 layers of q, k, v, o (4 x 24 x 16) and three of 24 x 40, twice; scores and sums 4 x 10 x 16
+   */
+  assert_true(encoder_size_flop(&size, 10) == 3 * (2.0 * (4 * 24 * 16 + 3 * 24 * 40) + 640));
+}
+
 static void trees_are_as_deep(void **state) {
   (void)state;
   for (int64_t leaves = 1; leaves < 300; leaves++)
@@ -325,6 +349,7 @@ int main(void) {
       cmocka_unit_test(distillation_is_planned_for_jumps_alone),
       cmocka_unit_test(other_accounts_are_those_measured),
       cmocka_unit_test(encoders_are_those_declared),
+      cmocka_unit_test(a_config_is_read),
       cmocka_unit_test(trees_are_as_deep),
   };
   return cmocka_run_group_tests_name("plan", tests, NULL, NULL);
