@@ -323,11 +323,11 @@ static void a_config_is_read(void **state) {
   options_defaults(&embed.options);
   embed.options.encoder = ENCODER_T5;
   embed.options.encoder_path = ".";
-  struct encoder_size size = encoder_size_of(&embed, 100);
+  struct encoder_size size = encoder_size_of(NULL, &embed, 100);
   assert_int_equal(size.width, 512);
   assert_int_equal(size.depth, 6);
   assert_ok(file_write("config.json", config, sizeof config - 1));
-  size = encoder_size_of(&embed, 100);
+  size = encoder_size_of(NULL, &embed, 100);
   assert_true(size.vocabulary == 200 && size.width == 24 && size.inner == 16 && size.heads == 2);
   assert_true(size.feedforward == 40 && size.depth == 3 && size.gated);
   assert_ok(file_remove("config.json"));
