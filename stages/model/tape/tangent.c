@@ -61,13 +61,3 @@ void *tangent_or_zeros(struct tape *tape, const struct value *value) {
   tape->kernels->fill_zero(zeros, value->rows * value->stride);
   return zeros;
 }
-
-struct value *tangent_value(struct tape *tape, const struct value *value) {
-  struct value *y = tape_constant(tape, value->rows, value->cols);
-  if (tangent_moves(value))
-    tape->kernels->copy_rows(y->data, tangent_of(tape, value), y->rows, y->cols, y->stride,
-                             value->stride, false);
-  else
-    tape->kernels->fill_zero(y->data, y->rows * y->cols);
-  return y;
-}

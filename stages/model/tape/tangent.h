@@ -40,7 +40,4 @@ void *tangent_of(const struct tape *tape, const struct value *value);
  * Local. */
 void *tangent_or_zeros(struct tape *tape, const struct value *value);
 
-/* The tangent as a constant of its own; zeros where there is none. Local. */
-struct value *tangent_value(struct tape *tape, const struct value *value);
-
 #endif

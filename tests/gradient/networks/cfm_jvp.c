@@ -184,7 +184,9 @@ static void moved_output(float *tangent, const char *kernels, enum dtype element
   tangent_begin(&pass.tape, &span);
   run(&pass, true);
   tangent_end(&pass.tape, &span);
-  tape_output(&pass.tape, tangent, tangent_value(&pass.tape, pass.out));
+  struct value moved = *pass.out;
+  moved.data = tangent_of(&pass.tape, pass.out);
+  tape_output(&pass.tape, tangent, &moved);
   close_pass(&pass);
   close_setting(&setting);
 }
