@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pipeline/base/arena.h"
 #include "pipeline/base/random.h"
 #include "stages/model/kernels/kernels.h"
 #include "tests/common/bench.h"
@@ -14,6 +15,7 @@ enum { B = 8, T = 1024, ROWS = B * T, WIDTH = 768, HIDDEN = 2048, HEADS = 12, RO
 
 struct bench {
   struct kernels k;
+  struct arena memory;    /* as in training: of large pages */
   void *x, *y, *z, *wide; /* elements: [ROWS, WIDTH] three times, [ROWS, 2 HIDDEN] */
   void *wide_gradient;    /* as wide: in place the numbers would soon not be normal any more */
   void *sums;             /* [ROWS * HEADS] */
@@ -21,12 +23,12 @@ struct bench {
   struct raw_product *raw;
 };
 
-static void *make_elements(const struct kernels *k, int64_t count) {
+static void *make_elements(struct bench *b, int64_t count) {
   float *values = malloc((size_t)count * sizeof *values);
-  void *elements = malloc((size_t)count * sizeof *values);
-  if (!values || !elements) exit(EXIT_FAILURE);
+  void *elements = arena_take(&b->memory, (size_t)count * dtype_bytes(b->k.element));
+  if (!values) exit(EXIT_FAILURE);
   random_fill_normal(values, count, random_open(1, "bench", (uint64_t)count, 0), 0);
-  k->convert_from_float(elements, values, count);
+  b->k.convert_from_float(elements, values, count);
   free(values);
   return elements;
 }
@@ -216,16 +218,16 @@ static void run(struct bench *b, const char *only) {
 int main(int count, char **words) {
   struct bench b = {0};
   if (kernels_open(&b.k, "cpu", kernels_best_element()) != STATUS_OK) return EXIT_FAILURE;
-  b.x = make_elements(&b.k, ROWS * WIDTH);
-  b.y = make_elements(&b.k, 2 * HIDDEN * WIDTH > ROWS * WIDTH ? 2 * HIDDEN * WIDTH : ROWS * WIDTH);
-  b.z = make_elements(&b.k, 3 * ROWS * WIDTH);
-  b.wide = make_elements(&b.k, ROWS * 2 * HIDDEN);
-  b.wide_gradient = make_elements(&b.k, ROWS * 2 * HIDDEN);
-  b.sums = calloc(ROWS * HEADS, sizeof(float));
-  b.weight_gradient = calloc(2 * HIDDEN * WIDTH, sizeof(float));
+  if (arena_init(&b.memory, "bench", (size_t)1 << 30) != STATUS_OK) return EXIT_FAILURE;
+  b.x = make_elements(&b, ROWS * WIDTH);
+  b.y = make_elements(&b, 2 * HIDDEN * WIDTH > ROWS * WIDTH ? 2 * HIDDEN * WIDTH : ROWS * WIDTH);
+  b.z = make_elements(&b, 3 * ROWS * WIDTH);
+  b.wide = make_elements(&b, ROWS * 2 * HIDDEN);
+  b.wide_gradient = make_elements(&b, ROWS * 2 * HIDDEN);
+  b.sums = arena_take(&b.memory, ROWS * HEADS * sizeof(float)); /* of a new arena: zeros */
+  b.weight_gradient = arena_take(&b.memory, 2 * HIDDEN * WIDTH * sizeof(float));
   bench_head();
   run(&b, count > 1 ? words[1] : NULL);
-  free(b.x), free(b.y), free(b.z), free(b.wide), free(b.wide_gradient);
-  free(b.sums), free(b.weight_gradient);
+  arena_free(&b.memory);
   return EXIT_SUCCESS;
 }
