@@ -32,7 +32,8 @@ static enum status add(struct outcomes *outcomes, const char *node, const char *
 }
 
 static const char *calls_of(char out[32], int64_t nfe) {
-  snprintf(out, 32, nfe ? "nfe%" PRId64 : "", nfe);
+  out[0] = '\0';
+  if (nfe) snprintf(out, 32, "nfe%" PRId64, nfe);
   return out;
 }
 
