@@ -18,8 +18,8 @@ defaults: {width: 32, depth: 1, heads: 2, batch: 8, micro_shards: 4, steps: 6, t
 nodes:
   pairs: {run: tokenize, input: text.de, target: text.en, boundary: line, packing: pairs, tokenizer: byte,
     sequence_length: 32, source_length: 14, held_out: 0.1}
-  stored: {run: embed, from: pairs, embed_rows: 40}
-  online: {run: embed, from: pairs, embed_rows: 40, embed: online}
+  stored: {run: embed, from: pairs, embed_rows: 40, embed_normalise: channels}
+  online: {run: embed, from: pairs, embed_rows: 40, embed_normalise: channels, embed: online}
   pair: {run: pretrain, method: elf, from: [pairs, stored]}
   pair2: {run: pretrain, method: elf, from: [pairs, online]}
 EOT
