@@ -76,6 +76,7 @@ static json_t *bound_to_json(const struct evaluation_bound *bound) {
   set_text(object, "form", bound->form);
   json_object_set_new(object, "steps", json_integer(bound->steps));
   json_object_set_new(object, "continuous", json_boolean(bound->continuous));
+  json_object_set_new(object, "information", json_boolean(bound->information));
   json_object_set_new(object, "rows", json_integer(bound->rows));
   json_object_set_new(object, "tokens", json_integer(bound->tokens));
   set_real(object, "nats", bound->nats);
@@ -182,6 +183,7 @@ static void read_bound(struct evaluation_bound *bound, const json_t *object) {
   get_text(bound->form, sizeof bound->form, object, "form");
   bound->steps = get_integer(object, "steps");
   bound->continuous = json_is_true(json_object_get(object, "continuous"));
+  bound->information = json_is_true(json_object_get(object, "information"));
   bound->rows = get_integer(object, "rows");
   bound->tokens = get_integer(object, "tokens");
   bound->nats = get_real(object, "nats");

@@ -40,6 +40,7 @@ struct evaluation_bound {
   char form[EVALUATION_NAME_BYTES]; /* "gaussian", "jensen", "best", "embedded", "mixture" */
   int64_t steps;                    /* of the grid of times */
   bool continuous;                  /* ... or in how many strata times were drawn */
+  bool information;                 /* ... which is spaced by what steps reveal, not even */
   int64_t rows, tokens;             /* over which it is a mean */
   double nats;                      /* a token */
   double error;                     /* its standard error over rows */

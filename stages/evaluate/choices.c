@@ -42,12 +42,11 @@ static enum status score_bound(const struct scoring *scoring, struct tape *tape,
   struct flow *flow = &scoring->solo->model.flow;
   const int64_t steps = options->bound_steps.values[0], row = FLOW_BOUNDS * (steps + 1);
   double *terms = arena_take_zeroed(tape->records, (size_t)(batch->count * row) * sizeof *terms);
-  const struct flow_bound_request request = {
-      .batch = batch,
-      .steps = steps,
-      .draws = options->bound_draws,
-      .continuous = options->bound_times == BOUND_TIMES_CONTINUOUS,
-      .prefix = scoring->choices->prefix + scoring->first};
+  const struct flow_bound_request request = {.batch = batch,
+                                             .steps = steps,
+                                             .draws = options->bound_draws,
+                                             .times = options->bound_times,
+                                             .prefix = scoring->choices->prefix + scoring->first};
   TRY(flow->kind->bound(flow, tape, &request, terms));
   for (int64_t i = 0; i < batch->count; i++)
     scoring->values[i] = sum(terms + i * row + BOUND_EMBEDDED * (steps + 1), steps + 1);
@@ -129,8 +128,8 @@ enum status choices_measure(struct evaluation *evaluation, const struct choices 
   if (status == STATUS_OK)
     status = add_share(evaluation, stage, node, "choices", share_right(choices, values, false));
   if (status == STATUS_OK)
-    status = add_share(evaluation, stage, node, "choices, by token",
-                       share_right(choices, values, true));
+    status =
+        add_share(evaluation, stage, node, "choices, by token", share_right(choices, values, true));
   free(values);
   return comm_agree(stage->comm, status);
 }

@@ -45,7 +45,7 @@ static enum status bound(void *context, struct tape *tape) {
                            &(struct flow_bound_request){.batch = &batch,
                                                         .steps = likelihood->steps,
                                                         .draws = options->bound_draws,
-                                                        .continuous = continuous(likelihood),
+                                                        .times = options->bound_times,
                                                         .mixture = options->bound_mixture},
                            likelihood->block_terms);
 }
@@ -67,8 +67,7 @@ static const double *terms_of(const struct likelihood *likelihood, int64_t row, 
 static int better(const struct likelihood *likelihood, int64_t k) {
   double sums[FLOW_BOUNDS] = {0};
   for (int64_t row = 0; row < likelihood->rows.count; row++)
-    for (int form = 0; form < FLOW_BOUNDS; form++)
-      sums[form] += terms_of(likelihood, row, form)[k];
+    for (int form = 0; form < FLOW_BOUNDS; form++) sums[form] += terms_of(likelihood, row, form)[k];
   return sums[BOUND_JENSEN] < sums[BOUND_GAUSSIAN] ? BOUND_JENSEN : BOUND_GAUSSIAN;
 }
 
@@ -80,8 +79,7 @@ static void choose(const struct likelihood *likelihood, int *choice, int form) {
 
 static double nats_of(const struct likelihood *likelihood, int64_t row, const int *choice) {
   double nats = 0;
-  for (int64_t k = 0; k <= likelihood->steps; k++)
-    nats += terms_of(likelihood, row, choice[k])[k];
+  for (int64_t k = 0; k <= likelihood->steps; k++) nats += terms_of(likelihood, row, choice[k])[k];
   return nats;
 }
 
@@ -114,6 +112,7 @@ static enum status add_form(const struct likelihood *likelihood, int form, const
   snprintf(bound->form, sizeof bound->form, "%s", name);
   bound->steps = likelihood->steps;
   bound->continuous = continuous(likelihood);
+  bound->information = likelihood->stage->options->bound_times == BOUND_TIMES_INFORMATION;
   bound->tokens_per_byte = likelihood->tokens_per_byte;
   choose(likelihood, choice, form);
   summarise(likelihood, choice, bound);

@@ -9,10 +9,50 @@
 #include "stages/model/layers/head_noise.h"
 #include "stages/model/layers/vocab_embedding.h"
 
-double cfm_bound_ratio(const struct cfm_schedule *schedule, int64_t steps, double k) {
-  const double end = 1 - 0.5 / (double)steps;
-  const double alpha = cfm_schedule_alpha(schedule, end * k / (double)steps);
+/* Of the grid by information: the share of right decisions at its end. */
+static const double DECIDED = 0.95;
+
+static double ratio_of(double alpha) {
   return alpha * alpha / ((1 - alpha) * (1 - alpha));
+}
+
+static double spacing(const double from[2], const double to[2]) {
+  return sqrt(fmax(0, to[0] - from[0]) * fmax(0, to[1] - from[1]));
+}
+
+/* Walks along the table; without `ratio` for the length of the way alone. */
+static double walk(double *ratio, const struct cfm_schedule *schedule, int64_t steps,
+                   double length) {
+  double before[2] = {0, 0}, gone = 0;
+  int64_t k = 1;
+  bool on = true;
+  for (int i = 1; on && i < CFM_SCHEDULE_POINTS; i++) {
+    double here[2], alpha;
+    here[0] = cfm_schedule_place(schedule, i, &alpha);
+    here[1] = ratio_of(alpha);
+    on = here[0] < DECIDED;
+    const double piece = spacing(before, here);
+    for (; ratio && k < steps && gone + piece >= length * (double)k / (double)steps; k++)
+      ratio[k] =
+          before[1] + (here[1] - before[1]) * (length * (double)k / (double)steps - gone) / piece;
+    gone += piece;
+    before[0] = here[0];
+    before[1] = here[1];
+  }
+  if (ratio) ratio[steps] = before[1];
+  return gone;
+}
+
+void cfm_bound_grid(double *ratio, const struct cfm_schedule *schedule, int64_t steps,
+                    bool information) {
+  const double end = 1 - 0.5 / (double)steps;
+  ratio[0] = 0;
+  if (information) {
+    walk(ratio, schedule, steps, walk(NULL, schedule, steps, 0));
+    return;
+  }
+  for (int64_t k = 1; k <= steps; k++)
+    ratio[k] = ratio_of(cfm_schedule_alpha(schedule, end * (double)k / (double)steps));
 }
 
 double cfm_bound_alpha(double ratio) {
@@ -54,7 +94,9 @@ static void add(const struct place *place, int64_t token, enum flow_bound form, 
 static double draw_ratio(const struct place *place, int64_t row, double from) {
   const struct random_stream stream = random_open(
       place->flow->seed, "cfm.bound.time", (uint64_t)place->batch.samples[row], place->batch.step);
-  return place->request->continuous ? from + place->gap * random_uniform(stream, 0) : from;
+  return place->request->times == BOUND_TIMES_CONTINUOUS
+             ? from + place->gap * random_uniform(stream, 0)
+             : from;
 }
 
 static struct cfm_draw draw_at(struct tape *tape, const struct place *place, double ratio) {
@@ -181,17 +223,17 @@ enum status cfm_bound(struct flow *flow, struct tape *tape,
   const struct cfm *cfm = flow->state;
   struct place place = open_place(flow, tape, request);
   const int64_t steps = request->steps, places = steps + 1;
+  double *ratio = arena_take(tape->records, (size_t)places * sizeof *ratio);
+  cfm_bound_grid(ratio, &cfm->schedule, steps, request->times == BOUND_TIMES_INFORMATION);
   for (int64_t i = 0; i < place.batch.count * FLOW_BOUNDS * places; i++) terms[i] = 0;
   for (int64_t turn = 0; turn < request->draws * places; turn++) {
     const size_t mark = arena_mark(tape->arena), records = arena_mark(tape->records);
     place.k = turn % places;
     place.batch.step = (uint32_t)turn;
     place.batch.validation = true;
-    const double ratio = cfm_bound_ratio(&cfm->schedule, steps, (double)place.k);
-    place.gap =
-        place.k < steps ? cfm_bound_ratio(&cfm->schedule, steps, (double)place.k + 1) - ratio : 0;
+    place.gap = place.k < steps ? ratio[place.k + 1] - ratio[place.k] : 0;
     for (int64_t i = 0; i < place.batch.count * FLOW_BOUNDS; i++) place.sums[i] = 0;
-    measure_place(tape, &place, ratio);
+    measure_place(tape, &place, ratio[place.k]);
     keep(&place, terms);
     arena_reset(tape->arena, mark);
     arena_reset(tape->records, records);

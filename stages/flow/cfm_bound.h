@@ -12,14 +12,21 @@
 #ifndef STAGES_FLOW_CFM_BOUND_H
 #define STAGES_FLOW_CFM_BOUND_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "stages/flow/cfm_schedule.h"
 
-/* R at place k of the grid of `steps` steps, k in [0, steps], not only whole: the grid is uniform
- * in t and ends at t = 1 - 1 / (2 steps), in the middle of the last of as many equal parts. Local.
- */
-double cfm_bound_ratio(const struct cfm_schedule *schedule, int64_t steps, double k);
+/* R at the places of a grid of `steps` steps, ratio[steps + 1]. Even: uniform in t, to t = 1 - 1 /
+ * (2 steps), the middle of the last of as many equal parts.
+ *
+ * By information: a step from R to R + dR costs the Gaussian form about dR dm / 4 more than many
+ * small ones, m(R) being the error ||x - psi||^2 that is left, so that sqrt(-m') dR is to be the
+ * same for all steps. Of one token alone m is about the share of wrong decisions, which the
+ * schedule's table holds; the grid ends where they are 1 in 20, and the rest is left to the last
+ * term. Any grid gives a bound: it only has to be fixed before the text is seen. Local. */
+void cfm_bound_grid(double *ratio, const struct cfm_schedule *schedule, int64_t steps,
+                    bool information);
 
 /* alpha of a ratio R. Local. */
 double cfm_bound_alpha(double ratio);

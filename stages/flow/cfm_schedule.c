@@ -88,9 +88,14 @@ void cfm_schedule_init(struct cfm_schedule *schedule, int64_t vocabulary, double
   *schedule =
       (struct cfm_schedule){.lambda = lambda, .vocabulary = vocabulary, .leverage = leverage};
   schedule->gamma[CFM_SCHEDULE_POINTS] = 1;
-  if (lambda > 0) tabulate(schedule);
+  tabulate(schedule);
   for (int i = 0; i < CFM_SCHEDULE_POINTS && leverage < 1; i++)
     schedule->gamma[i] = beyond(schedule->gamma[i], leverage);
+}
+
+double cfm_schedule_place(const struct cfm_schedule *schedule, int i, double *alpha) {
+  *alpha = schedule->gamma[i];
+  return table_time(i);
 }
 
 static double clamp_unit(double t) {

@@ -19,7 +19,7 @@ struct cfm_schedule {
   double gamma[CFM_SCHEDULE_POINTS + 1]; /* at t = sin^2(pi i / (2 POINTS)) */
 };
 
-/* Tabulates gamma for a vocabulary of at least 2 (not at all when lambda is 0). `leverage` 1 is the
+/* Tabulates gamma for a vocabulary of at least 2. `leverage` 1 is the
  * published schedule, of decisions from the state in R^V. The network only sees the state's image
  * in d < V dimensions, where a token stands out by sqrt(d / V) of the signal-to-noise ratio on
  * average: leverage d / V gives the schedule of decisions from that image. Local. */
@@ -28,6 +28,10 @@ void cfm_schedule_init(struct cfm_schedule *schedule, int64_t vocabulary, double
 
 /* alpha(t) for t in [0, 1]; alpha(0) = 0, alpha(1) = 1, increasing. Local. */
 double cfm_schedule_alpha(const struct cfm_schedule *schedule, double t);
+
+/* Entry i of the table, i in [0, POINTS]: the share of right decisions, and the alpha at which it
+ * is reached. Local. */
+double cfm_schedule_place(const struct cfm_schedule *schedule, int i, double *alpha);
 
 /* gamma_t by bisection, to about 1e-12. Local. */
 double cfm_schedule_gamma(int64_t vocabulary, double t);

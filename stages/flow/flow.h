@@ -118,7 +118,8 @@ struct flow_kind {
 struct flow_bound_request {
   const struct flow_batch *batch; /* tokens, lengths and samples are read */
   int64_t steps, draws;
-  bool continuous; /* times anywhere in a step: that of endlessly many steps (gaussian, embedded) */
+  enum bound_times_choice times; /* continuous: anywhere in a step, hence the bound of endlessly many
+                                    (gaussian, embedded) */
   bool mixture;    /* with that form, which draws a number for every token and id; else zeros */
   const int64_t *prefix; /* [count] positions given clean and not scored, or NULL */
 };

@@ -69,6 +69,13 @@ check "times drawn within 16 steps give the bound of many" awk -v b="$(bound gau
   -v e="$(bound gaussian 16 error)" -v h=$entropy 'BEGIN {exit !(b > h - 3 * e && b < 1.1 * h)}'
 check "where only the forms that are integrals hold" [ -z "$(bound jensen 16 nats)$(bound best 16 nats)" ]
 
+again scores --set scores.bound_times=information --set scores.bound_steps=64 --set scores.bound_mixture=false
+cp $record one.json
+echo "# by information, 64 steps: gaussian $(bound gaussian 64 nats), embedded $(bound embedded 64 nats)"
+check "spaced by information, 64 steps bring the gaussian form within 10 % of the entropy, from above" awk \
+  -v b="$(bound gaussian 64 nats)" -v e="$(bound gaussian 64 error)" -v h=$entropy 'BEGIN {exit !(b > h - 3 * e && b < 1.1 * h)}'
+check "and the embedded form no further" awk -v e="$(bound embedded 64 nats)" -v g="$(bound gaussian 64 nats)" 'BEGIN {exit !(e <= g * (1 + 1e-5))}'
+
 # Questions whose wrong answers are of letters that never occur.
 awk 'BEGIN {
   srand(9)

@@ -77,6 +77,7 @@ static void fill(struct evaluation *evaluation) {
                                      .form = "embedded",
                                      .steps = 64,
                                      .continuous = true,
+                                     .information = true,
                                      .rows = 3,
                                      .tokens = 12,
                                      .nats = 1.5,
@@ -96,7 +97,8 @@ static void evaluations_survive_a_round_trip(void **state) {
   assert_true(isnan(read.systems[1].judge_perplexity)); /* JSON has no infinity: not a number */
   assert_true(read.systems[0].token_entropy == 4 && read.models[0].value == 0.75);
   const struct evaluation_bound *bound = &read.bounds[0];
-  assert_true(read.bound_count == 1 && bound->steps == 64 && bound->continuous);
+  assert_true(read.bound_count == 1 && bound->steps == 64 && bound->continuous &&
+              bound->information);
   assert_true(bound->rows == 3 && bound->tokens == 12);
   const struct evaluation_score *score = &read.scores[0];
   assert_true(read.score_count == 1 && score->nfe == 32 && score->texts == 5);
