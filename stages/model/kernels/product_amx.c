@@ -57,7 +57,7 @@ static inline __attribute__((always_inline)) void load_words(simd_float block[TI
                                                              const struct lines *from, int64_t line,
                                                              int64_t term, bool along) {
   const int64_t lines = from->lines - line, terms = from->terms - term;
-  for (int i = 0; i < TILE_SIDE; i++) {
+  for (int64_t i = 0; i < TILE_SIDE; i++) {
     block[i] = simd_set(0);
     if (along && i < lines)
       block[i] =
@@ -75,7 +75,7 @@ static inline __attribute__((always_inline)) void load_words(simd_float block[TI
  * round. */
 static void pack_across_turned(float *to, const bf16 *first, int64_t stride) {
   simd_float even[TILE_SIDE], odd[TILE_SIDE];
-  for (int i = 0; i < TILE_SIDE; i++) {
+  for (int64_t i = 0; i < TILE_SIDE; i++) {
     const __m512i low = _mm512_loadu_si512(first + 2 * i * stride);
     const __m512i high = _mm512_loadu_si512(first + (2 * i + 1) * stride);
     even[i] = _mm512_castsi512_ps(_mm512_unpacklo_epi16(low, high));
@@ -83,15 +83,15 @@ static void pack_across_turned(float *to, const bf16 *first, int64_t stride) {
   }
   simd_transpose(even);
   simd_transpose(odd);
-  for (int i = 0; i < TILE_SIDE; i++) {
-    const int line = i / 4 * 8 + i % 4;
+  for (int64_t i = 0; i < TILE_SIDE; i++) {
+    const int64_t line = i / 4 * 8 + i % 4;
     simd_store(to + line * TILE_SIDE, even[i]);
     simd_store(to + (line + 4) * TILE_SIDE, odd[i]);
   }
 }
 
 static void pack_across(float *to, const bf16 *first, int64_t stride) {
-  for (int i = 0; i < TILE_SIDE; i++, to += TILE_SIDE) {
+  for (int64_t i = 0; i < TILE_SIDE; i++, to += TILE_SIDE) {
     const simd_float low = simd_load((const float *)(const void *)(first + 2 * i * stride));
     const simd_float high = simd_load((const float *)(const void *)(first + (2 * i + 1) * stride));
     simd_store(to, simd_pair_across_low(low, high));
@@ -112,10 +112,10 @@ static inline __attribute__((always_inline)) void pack_step(float *to, const str
     return;
   }
   simd_float block[TILE_SIDE];
-  for (int half = 0; half < 2; half++, to += TILE_FLOATS) {
+  for (int64_t half = 0; half < 2; half++, to += TILE_FLOATS) {
     load_words(block, from, half * TILE_SIDE, term, along);
     if (turned) simd_transpose(block);
-    for (int i = 0; i < TILE_SIDE; i++) simd_store(to + i * TILE_SIDE, block[i]);
+    for (int64_t i = 0; i < TILE_SIDE; i++) simd_store(to + i * TILE_SIDE, block[i]);
   }
 }
 
@@ -222,8 +222,8 @@ static void multiply_panels(float *sums, float *spare, const float *a, const flo
   for (int64_t step = CHAIN_STEPS; step < steps; step += CHAIN_STEPS) {
     multiply(spare, PANEL, a + step * STEP_FLOATS, b + step * STEP_FLOATS,
              left(steps - step, CHAIN_STEPS));
-    for (int i = 0; i < PANEL; i++)
-      for (int k = 0; k < PANEL; k += SIMD_WIDTH) {
+    for (int64_t i = 0; i < PANEL; i++)
+      for (int64_t k = 0; k < PANEL; k += SIMD_WIDTH) {
         float *sum = sums + i * STAGE_ROW + k;
         simd_store(sum, simd_add(simd_load(sum), simd_load(spare + i * PANEL + k)));
       }
@@ -296,7 +296,7 @@ static void write_rows(const struct plan *plan, int64_t row, int64_t column, int
  * written together, which saves a third of the time. */
 static void run_rows(const struct plan *plan, const float *a, int64_t row, int64_t begin,
                      int64_t end) {
-  float *stage = scratch_piece(plan->pieces), *spare = stage + PANEL * STAGE_ROW;
+  float *stage = scratch_piece(plan->pieces), *spare = stage + (int64_t)PANEL * STAGE_ROW;
   for (int64_t panel = begin; panel < end; panel++)
     multiply_panels(stage + (panel - begin) * PANEL, spare, a, place_in_b(plan, panel, 0),
                     plan->steps);
