@@ -151,17 +151,34 @@ static enum status format_real(struct text *text, double value) {
   return text_add(text, digits);
 }
 
+/* Bytes at `at` that are a character which YAML refuses or takes for a line break, and the
+ * character; 0 for others. Behind a zero byte nothing is read. */
+static size_t unprintable(unsigned *code, const unsigned char *at) {
+  *code = at[0];
+  if (at[0] < 0x20 || at[0] == 0x7f) return 1;
+  if (at[0] == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0) {
+    *code = at[1]; /* the other control characters */
+    return 2;
+  }
+  if ((at[0] & 0xf0) != 0xe0 || (at[1] & 0xc0) != 0x80 || (at[2] & 0xc0) != 0x80) return 0;
+  *code = (at[0] & 0xfu) << 12 | (at[1] & 0x3fu) << 6 | (at[2] & 0x3fu);
+  const bool breaks = *code == 0x2028 || *code == 0x2029;
+  return breaks || *code == 0xfeff || *code >= 0xfffe ? 3 : 0;
+}
+
 /* A double-quoted YAML scalar. */
 static enum status format_text(struct text *text, const char *value) {
   TRY(text_add(text, "\""));
-  for (; *value; value++) {
-    const unsigned char byte = (unsigned char)*value;
-    if (byte < 0x20 || byte == 0x7f)
-      TRY(text_format(text, "\\x%02x", byte));
-    else if (byte == '"' || byte == '\\')
-      TRY(text_format(text, "\\%c", byte));
+  while (*value) {
+    unsigned code;
+    const size_t bytes = unprintable(&code, (const unsigned char *)value);
+    if (bytes)
+      TRY(text_format(text, "\\u%04x", code));
+    else if (*value == '"' || *value == '\\')
+      TRY(text_format(text, "\\%c", *value));
     else
       TRY(text_add_bytes(text, value, 1));
+    value += bytes ? bytes : 1;
   }
   return text_add(text, "\"");
 }

@@ -69,6 +69,22 @@ static void writing_and_reading_is_identity(void **state) {
   text_free(&one), text_free(&two);
 }
 
+/* Characters that YAML refuses, or folds as line breaks, unless they are escaped. */
+static void odd_characters_come_back(void **state) {
+  (void)state;
+  static const char odd[] = "/a\x01\x7f\xc2\x85\xc2\x8b\xe2\x80\xa8\xe2\x80\xa9\xef\xbb\xbf"
+                            "\xef\xbf\xbf \xc2\xa0\xe2\x82\xac";
+  struct recipe first, second;
+  struct text one = {0}, setting = {0};
+  assert_ok(text_format(&setting, "tokens.input=%s", odd));
+  assert_ok(parse(&first, HEAD "  ar: {run: pretrain, method: ar, from: tokens}\n", setting.bytes));
+  assert_ok(recipe_write(&one, &first));
+  assert_ok(parse(&second, one.bytes, NULL));
+  assert_string_equal(second.nodes[0].options.input.values[0], odd);
+  recipe_free(&first), recipe_free(&second);
+  text_free(&one), text_free(&setting);
+}
+
 static void upstream_finds_the_nearest(void **state) {
   (void)state;
   struct recipe recipe;
@@ -216,6 +232,7 @@ int main(void) {
       cmocka_unit_test(options_come_from_defaults_nodes_and_settings),
       cmocka_unit_test(settings_reach_the_top_and_the_defaults),
       cmocka_unit_test(writing_and_reading_is_identity),
+      cmocka_unit_test(odd_characters_come_back),
       cmocka_unit_test(upstream_finds_the_nearest),
       cmocka_unit_test(errors_say_where_and_what),
       cmocka_unit_test(any_prefix_is_refused_or_read),
