@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "pipeline/base/hash.h"
+#include "pipeline/base/random_blocks.h"
 
 static const double TWO_PI = 6.283185307179586476925286766559;
 
@@ -32,15 +33,30 @@ uint32_t random_bits(struct random_stream stream, uint64_t position) {
   return block_at(stream, position / 4).v[position % 4];
 }
 
+/* What a chunk of blocks that begins at `block` has of the draws from a position on: `count` of
+ * them after the first `skip`. */
+struct run {
+  uint64_t block;
+  int blocks;
+  int64_t skip, count;
+};
+
+static struct run run_at(uint64_t position, int64_t left) {
+  const int64_t skip = (int64_t)(position % RANDOM_WORDS), most = RANDOM_CHUNK - skip;
+  const int64_t count = left < most ? left : most;
+  const int blocks = (int)((skip + count + RANDOM_WORDS - 1) / RANDOM_WORDS);
+  return (struct run){position / RANDOM_WORDS, blocks, skip, count};
+}
+
 void random_fill_bits(uint32_t *bits, int64_t count, struct random_stream stream, uint64_t first) {
-  int64_t i = 0;
-  for (; i < count && (first + (uint64_t)i) % 4; i++)
-    bits[i] = random_bits(stream, first + (uint64_t)i);
-  for (; i + 4 <= count; i += 4) {
-    const philox4x32_ctr_t block = block_at(stream, (first + (uint64_t)i) / 4);
-    memcpy(bits + i, block.v, sizeof block.v);
+  const struct random_kernel *kernel = random_kernel_pick();
+  uint32_t chunk[RANDOM_CHUNK];
+  for (int64_t i = 0, taken; i < count; i += taken) {
+    const struct run run = run_at(first + (uint64_t)i, count - i);
+    taken = run.count;
+    kernel->bits(chunk, run.blocks, stream, run.block);
+    memcpy(bits + i, chunk + run.skip, (size_t)taken * sizeof *bits);
   }
-  for (; i < count; i++) bits[i] = random_bits(stream, first + (uint64_t)i);
 }
 
 double random_uniform(struct random_stream stream, uint64_t position) {
@@ -62,24 +78,14 @@ uint64_t random_below(struct random_stream stream, uint64_t position, uint64_t b
   return value < bound ? value : bound - 1;
 }
 
-/* Four single-precision normals from one block: 32 bits an angle, 32 bits a radius. */
-static void four_normals(float out[4], struct random_stream stream, uint64_t block) {
-  const philox4x32_ctr_t bits = block_at(stream, block);
-  for (int pair = 0; pair < 2; pair++) {
-    const float u = ((float)(bits.v[2 * pair] >> 8) + 0.5f) * 0x1p-24f;
-    const float angle = (float)TWO_PI * ((float)(bits.v[2 * pair + 1] >> 8) * 0x1p-24f);
-    const float radius = sqrtf(-2.0f * logf(u));
-    out[2 * pair] = radius * cosf(angle);
-    out[2 * pair + 1] = radius * sinf(angle);
-  }
-}
-
 static void fill_normal(float *values, int64_t count, struct random_stream stream, uint64_t first) {
-  for (int64_t i = 0; i < count;) {
-    float four[4];
-    const uint64_t position = first + (uint64_t)i;
-    four_normals(four, stream, position / 4);
-    for (uint64_t lane = position % 4; lane < 4 && i < count; lane++) values[i++] = four[lane];
+  const struct random_kernel *kernel = random_kernel_pick();
+  float chunk[RANDOM_CHUNK];
+  for (int64_t i = 0, taken; i < count; i += taken) {
+    const struct run run = run_at(first + (uint64_t)i, count - i);
+    taken = run.count;
+    kernel->normals(chunk, run.blocks, stream, run.block);
+    memcpy(values + i, chunk + run.skip, (size_t)taken * sizeof *values);
   }
 }
 
