@@ -3,8 +3,7 @@
 #include <string.h>
 
 bool train_teacher_is_kept(const struct train *train) {
-  return train->flow.distill && train->flow.kind == &flow_elf &&
-         train->flow.distill->elf_teacher == ELF_TEACHER_PREVIOUS;
+  return train->flow.distill && train->flow.distill->elf_teacher == ELF_TEACHER_PREVIOUS;
 }
 
 bool train_teacher_follows(const struct train *train) {
