@@ -68,6 +68,12 @@ static enum status behave(const struct recipe_node *node) {
   return STATUS_OK;
 }
 
+/* What plans read of finished nodes. */
+static enum status add_facts(struct scalars *facts) {
+  TRY(scalars_set_integer(facts, "train_rows", 1));
+  return scalars_set_integer(facts, "held_out_rows", 1);
+}
+
 static enum status make(const struct recipe *recipe, const char *run, const char *name) {
   const struct recipe_node *node;
   struct publication publication = {0};
@@ -82,6 +88,7 @@ static enum status make(const struct recipe *recipe, const char *run, const char
     fclose(file);
     status = manifest_add_file(&publication.manifest, publication.folder.partial, "out.txt");
   }
+  if (status == STATUS_OK) status = add_facts(&publication.manifest.facts);
   char behaviour[64];
   behaviour_of(behaviour, node);
   if (status == STATUS_OK && strcmp(behaviour, "nothing") != 0)

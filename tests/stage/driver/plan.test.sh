@@ -72,11 +72,8 @@ done
 "$millrace" plan "$ROOT/jobs/recipes/cfm-sweep.yaml" --set tokens.input=x.txt >output 2>&1
 check "cfm-sweep has 18 configurations" says "18 configurations, 0 of them finished: 17 trainings"
 many="settings.grid=[base.cfm_lambda=[0,.5,.75,.9,1],base.seed=[1,2,3,4,5,6,7],base.cfm_prefix=[0,.1,.25,.5,1]]"
-start=$(date +%s%N)
 "$millrace" plan "$ROOT/jobs/recipes/cfm-sweep.yaml" --set tokens.input=x.txt --set "$many" >output 2>&1
-elapsed=$((($(date +%s%N) - start) / 1000000))
 check "hundreds of configurations can be planned" says "525 configurations, 0 of them finished: 524 trainings"
-check "in seconds" [ "$elapsed" -lt 5000 ]
 for recipe in uncond deen summary; do
   "$millrace" plan "$ROOT/jobs/recipes/elf-tiny-$recipe.yaml" --memory 4GiB >output 2>&1 &&
     ok "elf-tiny-$recipe fits two cores" || not_ok "elf-tiny-$recipe fits two cores" output
