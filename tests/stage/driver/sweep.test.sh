@@ -8,14 +8,14 @@ name: s
 nodes:
   tokens: {run: tokenize, input: text.txt, tokenizer: byte, held_out: 0.1, sequence_length: 16}
   ar: {run: pretrain, method: ar, from: tokens, width: 16, depth: 1, heads: 2, batch: 8, steps: 4,
-    checkpoint_every: 4, validate_rows: 8}
+    checkpoint_every: 20, validate_rows: 8}
   rates:
     run: sweep
     from: ar
     metric: ar.loss
     configurations:
       - {ar.steps: 4} # as the recipe has it
-      - {ar.steps: 120, ar.learning_rate: 0.01}
+      - {ar.steps: 600, ar.learning_rate: 0.01} # long enough to be killed
       - {ar.learning_rate: 100, ar.weight_decay: 10, ar.clip: 0, ar.steps: 60}
       - {ar.steps: 6}
   report: {run: report, from: rates}
@@ -49,13 +49,13 @@ check "what is finished or failed for good is not made again" [ "$(made)" -eq 2 
 check "the report has the table" grep -q '<th>ar.learning_rate</th>' runs/s/report/report.html
 table=runs/s/rates/table.csv
 order() { awk -F, 'NR > 1 {printf "%s %s; ", $3, $7}' $table; } # steps, state
-check "the best is first, the failure last" [ "$(order)" = "120 finished; 6 finished; 4 finished; 60 exit 71 of ar; " ]
+check "the best is first, the failure last" [ "$(order)" = "600 finished; 6 finished; 4 finished; 60 exit 71 of ar; " ]
 loss() { sed -nE '/"validation"/s/.*"loss":([0-9.e+-]+).*/\1/p' "$1" | tail -1; }
 "$millrace" run s.yaml --set name=alone --set ar.steps=6 --node ar >output 2>&1
 check "a row is what the settings give alone" grep -qF "finished,$(loss runs/alone/ar/metrics.jsonl)," $table
 check "the recipe's own configuration is its own node" grep -qF "finished,$(loss runs/s/ar/metrics.jsonl)," $table
 sweep run s.yaml --set rates.failures=1 --set rates.goal=highest
-check "another goal turns the table round" [ "$(order)" = "4 finished; 6 finished; 120 finished; 60 exit 71 of ar; " ]
+check "another goal turns the table round" [ "$(order)" = "4 finished; 6 finished; 600 finished; 60 exit 71 of ar; " ]
 check "and makes nothing that is finished" [ "$(made)" -eq 2 ]
 sweep run s.yaml --set rates.failures=1 --set rates.metric=ar.los
 check "a metric that is none is refused" says "did you mean 'ar.loss'"
