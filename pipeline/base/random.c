@@ -48,15 +48,25 @@ static struct run run_at(uint64_t position, int64_t left) {
   return (struct run){position / RANDOM_WORDS, blocks, skip, count};
 }
 
-void random_fill_bits(uint32_t *bits, int64_t count, struct random_stream stream, uint64_t first) {
-  const struct random_kernel *kernel = random_kernel_pick();
-  uint32_t chunk[RANDOM_CHUNK];
+/* Values of 32 bits at positions `first` to first + count, as `make` makes them. */
+static void fill(void *values, int64_t count, struct random_stream stream, uint64_t first,
+                 random_maker *make) {
+  union {
+    uint32_t bits[RANDOM_CHUNK];
+    float normals[RANDOM_CHUNK];
+  } chunk;
+  const size_t bytes = sizeof chunk / RANDOM_CHUNK;
   for (int64_t i = 0, taken; i < count; i += taken) {
     const struct run run = run_at(first + (uint64_t)i, count - i);
     taken = run.count;
-    kernel->bits(chunk, run.blocks, stream, run.block);
-    memcpy(bits + i, chunk + run.skip, (size_t)taken * sizeof *bits);
+    make(&chunk, run.blocks, stream, run.block);
+    memcpy((unsigned char *)values + (size_t)i * bytes,
+           (unsigned char *)&chunk + (size_t)run.skip * bytes, (size_t)taken * bytes);
   }
+}
+
+void random_fill_bits(uint32_t *bits, int64_t count, struct random_stream stream, uint64_t first) {
+  fill(bits, count, stream, first, random_kernel_pick()->bits);
 }
 
 double random_uniform(struct random_stream stream, uint64_t position) {
@@ -78,21 +88,11 @@ uint64_t random_below(struct random_stream stream, uint64_t position, uint64_t b
   return value < bound ? value : bound - 1;
 }
 
-static void fill_normal(float *values, int64_t count, struct random_stream stream, uint64_t first) {
-  const struct random_kernel *kernel = random_kernel_pick();
-  float chunk[RANDOM_CHUNK];
-  for (int64_t i = 0, taken; i < count; i += taken) {
-    const struct run run = run_at(first + (uint64_t)i, count - i);
-    taken = run.count;
-    kernel->normals(chunk, run.blocks, stream, run.block);
-    memcpy(values + i, chunk + run.skip, (size_t)taken * sizeof *values);
-  }
-}
-
 enum { CHUNK = 4096 }; /* more are shared out to threads */
 
 void random_fill_normal(float *values, int64_t count, struct random_stream stream, uint64_t first) {
+  random_maker *make = random_kernel_pick()->normals;
 #pragma omp parallel for schedule(static) if (count > CHUNK)
   for (int64_t i = 0; i < count; i += CHUNK)
-    fill_normal(values + i, count - i < CHUNK ? count - i : CHUNK, stream, first + (uint64_t)i);
+    fill(values + i, count - i < CHUNK ? count - i : CHUNK, stream, first + (uint64_t)i, make);
 }

@@ -14,14 +14,14 @@ enum {
   RANDOM_CHUNK = RANDOM_WORDS * RANDOM_BLOCKS
 };
 
+/* Makes what the words of `blocks` blocks from `first` on give: RANDOM_WORDS values of 32 bits
+ * each. Local. */
+typedef void random_maker(void *values, int blocks, struct random_stream stream, uint64_t first);
+
 struct random_kernel {
-  /* For b < blocks: bits[RANDOM_WORDS * b + w] = word w of block first + b, and the normals made of
-   * those words: of each pair of words the cosine's, then the sine's (Box and Muller, 1958). Local.
-   */
-  void (*bits)(uint32_t bits[RANDOM_CHUNK], int blocks, struct random_stream stream,
-               uint64_t first);
-  void (*normals)(float values[RANDOM_CHUNK], int blocks, struct random_stream stream,
-                  uint64_t first);
+  random_maker *bits;    /* uint32_t: the words themselves */
+  random_maker *normals; /* float: of each pair of words the cosine's, then the sine's normal (Box
+                            and Muller, 1958) */
 };
 
 extern const struct random_kernel random_kernel_plain, random_kernel_avx2, random_kernel_avx512;
