@@ -39,6 +39,31 @@ struct tokenize_outcome tokenize_case_run(struct comm *comm, const struct option
   return outcome;
 }
 
+static enum status write_corpus(const char *path, int documents, uint64_t seed,
+                                tokenize_case_word *word) {
+  struct text text = {0};
+  for (int i = 0; i < documents; i++) {
+    const int source = i % 10 == 9 ? i - 9 : i;
+    const struct random_stream draw = random_open(seed, "corpus", (uint64_t)source, 0);
+    const uint64_t words = 5 + random_below(draw, 0, 40);
+    for (uint64_t w = 1; w <= words; w++) TRY(word(&text, draw, w));
+    TRY(text_add(&text, "\n\n"));
+  }
+  const enum status status = file_write(path, text.bytes, text.length);
+  text_free(&text);
+  return status;
+}
+
+enum status tokenize_case_inputs(tokenize_case_word *word, int share) {
+  TRY(file_make_folder("text"));
+  for (int i = 0; i < TOKENIZE_CASE_FILES; i++) {
+    char path[64];
+    snprintf(path, sizeof path, "text/%d.txt", i);
+    TRY(write_corpus(path, 80 * i + 1, (uint64_t)(i / share), word));
+  }
+  return STATUS_OK;
+}
+
 void tokenize_case_folder(struct parallel_test *test, const char *name) {
   if (test->world->rank == 0) parallel_ok(test, file_make_folder(name));
   parallel_ok(test, comm_barrier(test->world));

@@ -3,6 +3,8 @@
 #define TESTS_COMMON_TOKENIZE_CASE_H
 
 #include "pipeline/base/hash.h"
+#include "pipeline/base/random.h"
+#include "pipeline/base/text.h"
 #include "pipeline/config/options.h"
 #include "tests/common/parallel.h"
 
@@ -10,6 +12,14 @@ struct tokenize_outcome {
   enum status status;
   char identity[HASH_HEX_BYTES]; /* on rank 0 */
 };
+
+/* Adds word `w` of a document, as `draw` has it. Local. */
+typedef enum status tokenize_case_word(struct text *text, struct random_stream draw, uint64_t w);
+
+/* Writes FILES files text/I.txt of about 80 I small documents, every tenth one a repetition, from
+ * the seed I / share: so many files begin with the same documents. Local. */
+enum { TOKENIZE_CASE_FILES = 9 };
+enum status tokenize_case_inputs(tokenize_case_word *word, int share);
 
 /* Makes a folder, on all ranks' behalf. Collective. */
 void tokenize_case_folder(struct parallel_test *test, const char *name);

@@ -9,32 +9,14 @@
 #include "sharding/store.h"
 #include "tests/common/tokenize_case.h"
 
-/* About `documents` small documents of made-up words, every tenth one a repetition. */
-static enum status write_corpus(const char *path, int documents, uint64_t seed) {
-  struct text text = {0};
-  for (int i = 0; i < documents; i++) {
-    const int source = i % 10 == 9 ? i - 9 : i;
-    const struct random_stream draw = random_open(seed, "corpus", (uint64_t)source, 0);
-    const uint64_t words = 5 + random_below(draw, 0, 40);
-    for (uint64_t w = 1; w <= words; w++) {
-      const uint64_t word = random_below(draw, w, 400);
-      TRY(text_format(&text, "%c%c%s ", (int)('a' + word % 20), (int)('a' + word / 20),
-                      word % 3 ? "ing" : "er"));
-    }
-    TRY(text_add(&text, "\n\n"));
-  }
-  const enum status status = file_write(path, text.bytes, text.length);
-  text_free(&text);
-  return status;
+static enum status add_word(struct text *text, struct random_stream draw, uint64_t w) {
+  const uint64_t word = random_below(draw, w, 400);
+  return text_format(text, "%c%c%s ", (int)('a' + word % 20), (int)('a' + word / 20),
+                     word % 3 ? "ing" : "er");
 }
 
 static enum status make_inputs(void) {
-  TRY(file_make_folder("text"));
-  for (int i = 0; i < 9; i++) {
-    char path[64];
-    snprintf(path, sizeof path, "text/%d.txt", i);
-    TRY(write_corpus(path, 80 * i + 1, (uint64_t)i / 2)); /* pairs share documents */
-  }
+  TRY(tokenize_case_inputs(add_word, 2)); /* pairs share documents */
   TRY(file_make_folder("empty"));
   return file_write("empty/blank.txt", "\n \n\n", 4);
 }

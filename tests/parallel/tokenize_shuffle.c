@@ -11,32 +11,14 @@
 #include "sharding/store.h"
 #include "tests/common/tokenize_case.h"
 
-enum { FILES = 9, ROW = 64, MOST_DOCUMENTS = 8192, END = 257 };
+enum { ROW = 64, MOST_DOCUMENTS = 8192, END = 257 };
 
-/* Documents of random words, every tenth one a repetition. */
-static enum status write_corpus(const char *path, int documents, uint64_t seed) {
-  struct text text = {0};
-  for (int i = 0; i < documents; i++) {
-    const int source = i % 10 == 9 ? i - 9 : i;
-    const struct random_stream draw = random_open(seed, "corpus", (uint64_t)source, 0);
-    const uint64_t words = 5 + random_below(draw, 0, 40);
-    for (uint64_t w = 1; w <= words; w++)
-      TRY(text_format(&text, "%x ", (unsigned)random_below(draw, w, 60000)));
-    TRY(text_add(&text, "\n\n"));
-  }
-  const enum status status = file_write(path, text.bytes, text.length);
-  text_free(&text);
-  return status;
+static enum status add_word(struct text *text, struct random_stream draw, uint64_t w) {
+  return text_format(text, "%x ", (unsigned)random_below(draw, w, 60000));
 }
 
 static enum status make_inputs(void) {
-  TRY(file_make_folder("text"));
-  for (int i = 0; i < FILES; i++) {
-    char path[64];
-    snprintf(path, sizeof path, "text/%d.txt", i);
-    TRY(write_corpus(path, 80 * i + 1, (uint64_t)i));
-  }
-  return STATUS_OK;
+  return tokenize_case_inputs(add_word, 1);
 }
 
 static struct options base_options(enum shuffle_choice shuffle) {
