@@ -2,15 +2,15 @@
 # The results of categorical flow maps, as `make results-cfm` makes them: the recipe cfm-tiny for
 # several seeds, distilled by three divergences, and bases over the schedule's lambda, in one run
 # folder; then the page cfm.md from the numbers of its evaluation. Running it again goes
-# on where it stopped. Environment: OUT the folder of the built programs, NP ranks, SEEDS, LAMBDAS (in
-# hundredths), SET more settings, CORPUS and BOUNDARY a text of your own, RUNS and RESULTS the folders of
-# the run and of the page:
+# on where it stopped. Environment: OUT the folder of the built programs, NP ranks, RECIPE another recipe
+# with the nodes of cfm-tiny, SEEDS, LAMBDAS (in hundredths) and the seeds of theirs LAMBDA_SEEDS, SET more
+# settings, CORPUS and BOUNDARY a text of your own, RUNS and RESULTS the folders of the run and of the page:
 #   make results-cfm SEEDS="1 2 3" LAMBDAS="0 50 90 100" SET="base_s1.steps=100"
 set -eu
 cd "$(dirname "$0")/.."
 OUT=${OUT:?set OUT to the folder of the built programs}
 seeds=${SEEDS:-1 2 3} lambdas=${LAMBDAS-0 50 90 100} results=${RESULTS:-pipeline/docs/results}
-runs=${RUNS:-runs} tiny=jobs/recipes/cfm-tiny.yaml
+lambda_seeds=${LAMBDA_SEEDS:-$seeds} runs=${RUNS:-runs} tiny=${RECIPE:-jobs/recipes/cfm-tiny.yaml}
 mkdir -p "$runs" "$results"
 recipe=$runs/cfm-results.yaml texts=
 
@@ -22,8 +22,8 @@ node() { # node NAME LIKE FROM SEED [LINE ...]
   shift 4
   [ $# -eq 0 ] || printf '    %s\n' "$@"
 }
-texts() { # texts NAME SEED: of a generator
-  printf '\n  %s_texts: {run: sample, from: %s, seed: %s, samples: 256, nfe: [1, 2, 4, 8, 16, 64]}\n' "$1" "$1" "$2"
+texts() { # texts NAME SEED: of a generator, as the recipe has them of its base
+  sed -nE "s/^  base_texts: \{run: sample, from: base, (.*)\}$/\n  $1_texts: {run: sample, from: $1, seed: $2, \1}/p" "$tiny"
   texts="$texts$1_texts, "
 }
 
@@ -36,6 +36,7 @@ texts() { # texts NAME SEED: of a generator
       node "${divergence}_s$seed" distilled "base_s$seed" "$seed" "distill_divergence: $divergence"
       texts "${divergence}_s$seed" "$seed"
     done
+    case " $lambda_seeds " in *" $seed "*) ;; *) continue ;; esac
     for lambda in $lambdas; do
       node "lambda${lambda}_s$seed" base tokens "$seed" "cfm_lambda: $(awk "BEGIN {print $lambda / 100}")"
       texts "lambda${lambda}_s$seed" "$seed"
