@@ -68,8 +68,12 @@ upto_pipeline := pipeline
 upto_sharding := sharding pipeline
 upto_monitoring := monitoring sharding pipeline
 upto_stages := stages monitoring sharding pipeline
-archives = $(foreach l,$(upto_$1),$(OUT)/lib$(l).a)
-libraries = $(foreach l,$(upto_$1),$(LIBS_$(l)))
+archives = $(foreach l,$(upto_$1),$(OUT)/lib$(l).a) $(KEEP_LOADED)
+libraries = $(foreach l,$(upto_$1),$(LIBS_$(l))) $(KEEP_LOADED_FLAGS)
+ifeq ($(MODE),asan)
+  KEEP_LOADED := $(OUT)/tests/common/sanitized/keep_loaded.o
+  KEEP_LOADED_FLAGS := -Wl,--export-dynamic-symbol=dlclose
+endif
 
 TEST_SOURCES := $(shell find tests -name '*.c' -not -path 'tests/bench/*' -not -path 'tests/fuzz/*' \
   -not -path 'tests/common/*' -not -path 'tests/tools/*' | LC_ALL=C sort)
