@@ -70,6 +70,7 @@ static struct bench_step_shape base_shape(const char *kind, int64_t rows) {
   return shape;
 }
 
+/* As its recipes train: half of the rows with self-conditioning, and all with guidance. */
 static void step_elf_b(void) {
   struct bench_step_shape shape = base_shape("elf", 8);
   shape.vocabulary = 32100;
