@@ -54,4 +54,13 @@ else
 fi
 for setting in ${SET:-}; do arguments+=(--set "$setting"); done
 "$OUT/millrace" "${arguments[@]}"
-exec "$OUT/tests/tools/results_cfm" "$runs/cfm-results/scores/evaluation.json" "$results"
+
+# minutes NAME ...: of the slowest training of these nodes, over seeds
+minutes() {
+  for name in "$@"; do cat "$runs/cfm-results/${name}_s"*/metrics.jsonl; done |
+    sed -nE 's/.*"event":"end".*"seconds":([0-9.]+).*/\1/p' | sort -n | awk 'END {printf "%.1f", $1 / 60}'
+}
+# shellcheck disable=SC2116,SC2086 # settings on one line
+note="Recipe \`$(basename "$tiny" .yaml)\`${SET:+ with $(echo $SET)}, seeds $seeds${lambdas:+ (lambda: $lambda_seeds)}, ${NP:-2} ranks:
+a base trained for at most $(minutes base) minutes, a distillation for $(minutes forward_kl jsd reverse_kl)."
+exec "$OUT/tests/tools/results_cfm" "$runs/cfm-results/scores/evaluation.json" "$results" "$note"

@@ -1,10 +1,10 @@
 /* Writes the page of results of categorical flow maps from one evaluation:
  *
- *   results_cfm EVALUATION FOLDER
+ *   results_cfm EVALUATION FOLDER [NOTE]
  *
  * Systems are named GROUP_sSEED (jobs/results-cfm.sh). FOLDER gets cfm.md, with tables of means and
- * deviations over seeds and what became of each expectation, and its charts. Exit 0: written,
- * whatever came out.
+ * deviations over seeds and what became of each expectation, and its charts; NOTE is a paragraph on
+ * how it was made. Exit 0: written, whatever came out.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -221,16 +221,16 @@ static enum status write_lambdas(const struct results *results, const char *fold
   return write_lines(folder, "cfm-lambda", chart, lines, count);
 }
 
-static enum status write_page(struct results *results, const char *folder) {
+static enum status write_page(struct results *results, const char *folder, const char *note) {
   char path[1024];
   snprintf(path, sizeof path, "%s/cfm.md", folder);
   FILE *page = fopen(path, "w");
   CHECK(page, STATUS_WRITE, "%s: cannot be written", path);
   fprintf(page,
           "# Categorical flow maps on two cores\n\nWritten by `make results-cfm` from one "
-          "evaluation (judge `%s`, %.3f nats a token for a unigram model): the recipe "
-          "`cfm-tiny`, means and deviations over seeds.\n\n## What was expected\n\n",
-          results->evaluation.judge, results->evaluation.unigram_loss);
+          "evaluation (judge `%s`, %.3f nats a token for a unigram model); means and deviations "
+          "over seeds. %s\n\n## What was expected\n\n",
+          results->evaluation.judge, results->evaluation.unigram_loss, note);
   write_expectations(page, results);
   fprintf(page, "\n![judge perplexity over network calls](cfm-perplexity.svg)\n"
                 "![token entropy over network calls](cfm-entropy.svg)\n\n"
@@ -244,12 +244,13 @@ static enum status write_page(struct results *results, const char *folder) {
   return STATUS_OK;
 }
 
-static enum status run(struct results *results, const char *record, const char *folder) {
+static enum status run(struct results *results, const char *record, const char *folder,
+                       const char *note) {
   TRY(evaluation_read(&results->evaluation, record));
   CHECK(results->evaluation.system_count > 0, STATUS_MISMATCH, "%s has no systems", record);
   for (size_t i = 0; i < results->evaluation.system_count; i++)
     add_system(results, &results->evaluation.systems[i]);
-  TRY(write_page(results, folder));
+  TRY(write_page(results, folder, note));
   TRY(write_calls(results, folder, false));
   TRY(write_calls(results, folder, true));
   return write_lambdas(results, folder);
@@ -257,11 +258,11 @@ static enum status run(struct results *results, const char *record, const char *
 
 int main(int count, char **arguments) {
   static struct results results;
-  if (count != 3) {
-    fprintf(stderr, "usage: results_cfm EVALUATION FOLDER\n");
+  if (count != 3 && count != 4) {
+    fprintf(stderr, "usage: results_cfm EVALUATION FOLDER [NOTE]\n");
     return 64;
   }
-  const enum status status = run(&results, arguments[1], arguments[2]);
+  const enum status status = run(&results, arguments[1], arguments[2], count == 4 ? arguments[3] : "");
   if (status != STATUS_OK) fprintf(stderr, "results_cfm: %s\n", error_message());
   evaluation_free(&results.evaluation);
   return status == STATUS_OK ? 0 : error_exit_code(status);
