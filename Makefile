@@ -127,7 +127,7 @@ bench-programs: all $(BENCH_PROGRAMS) ## build the programs and the benches
 
 results-cfm: deps ## train categorical flow maps for three seeds and write pipeline/docs/results/cfm.md; hours, resumable
 	@$(MAKE) --no-print-directory -j2 all $(OUT)/tests/tools/results_cfm
-	@OUT='$(OUT)' NP='$(NP)' RECIPE='$(RECIPE)' SEEDS='$(SEEDS)' $(if $(LAMBDAS),LAMBDAS='$(LAMBDAS)') LAMBDA_SEEDS='$(LAMBDA_SEEDS)' SET='$(SET)' CORPUS='$(CORPUS)' jobs/results-cfm.sh
+	@OUT='$(OUT)' NP='$(NP)' RECIPE='$(RECIPE)' SEEDS='$(SEEDS)' $(if $(LAMBDAS),LAMBDAS='$(LAMBDAS)') LAMBDA_SEEDS='$(LAMBDA_SEEDS)' SET='$(SET)' CORPUS='$(CORPUS)' tests/results/cfm
 
 soak-1.7b: deps ## train 3 steps of 1.72B parameters on this machine, kill and resume; 21 GiB of memory
 	@$(MAKE) --no-print-directory -j2 all $(OUT)/tests/tools/product_rate

@@ -2,7 +2,7 @@
  *
  *   results_cfm EVALUATION FOLDER [NOTE]
  *
- * Systems are named GROUP_sSEED (jobs/results-cfm.sh). FOLDER gets cfm.md, with tables of means and
+ * Systems are named GROUP_sSEED (tests/results/cfm). FOLDER gets cfm.md, with tables of means and
  * deviations over seeds and what became of each expectation, and its charts; NOTE is a paragraph on
  * how it was made. Exit 0: written, whatever came out.
  */

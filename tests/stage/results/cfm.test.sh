@@ -47,7 +47,7 @@ small="tokens.vocabulary_size=320 tokens.sequence_length=16 tokens.held_out=0.1 
 for name in base_s1 lambda50_s1; do small="$small $name.steps=4 $name.warmup_steps=1 $name.cfm_condition=8"; done
 for name in forward_kl jsd reverse_kl; do small="$small ${name}_s1.steps=2 ${name}_s1.warmup_steps=1"; done
 for name in base forward_kl jsd reverse_kl lambda50; do small="$small ${name}_s1_texts.samples=8 ${name}_s1_texts.nfe=[1,2,4]"; done
-results() { RUNS=$PWD/runs RESULTS=$PWD/page CORPUS=$PWD/text.txt SEEDS=1 LAMBDAS=50 SET="$small" NP=1 "$ROOT/jobs/results-cfm.sh"; }
+results() { RUNS=$PWD/runs RESULTS=$PWD/page CORPUS=$PWD/text.txt SEEDS=1 LAMBDAS=50 SET="$small" NP=1 "$ROOT/tests/results/cfm"; }
 rm page/*
 results >output 2>&1
 check "the whole set trains" [ $? -eq 0 ]
