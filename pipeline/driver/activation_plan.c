@@ -13,7 +13,8 @@ enum {
 
 /* Bytes of the parts of a pass. */
 struct demand {
-  int64_t layer;      /* values and gradients of a layer */
+  int64_t layer;      /* values and gradients of a layer, the mean of all */
+  int64_t largest;    /* ... of the largest; 0 where all are alike */
   int64_t kept;       /* ... that is computed again: its input and output */
   int64_t at_end;     /* beside the layers when the backward pass ends */
   int64_t at_layers;  /* ... when it reaches the layers */
@@ -65,8 +66,12 @@ static struct demand of_ar(const struct letters *l) {
                          .head_width = l->d};
 }
 
+static int64_t greater(int64_t a, int64_t b) {
+  return a > b ? a : b;
+}
+
 /* Norm, q k v, attention, projection, sum; norm, gated feed-forward, sum. A layer of the decoder
- * also reads the encoder's positions. `layer` is the mean of all. */
+ * also reads the encoder's positions. */
 static struct demand of_t5(const struct letters *l, const struct training_layout *layout) {
   const struct options *o = &layout->shape->options;
   const struct network_spans spans = network_spans_of(o, layout->positions);
@@ -74,10 +79,11 @@ static struct demand of_t5(const struct letters *l, const struct training_layout
   const int64_t decoder = o->t5_decoder_depth ? o->t5_decoder_depth : o->depth;
   const int64_t own = l->e * (20 * d + 10 * l->f) + SUM_BYTES * (l->H + 2);
   const int64_t cross = l->e * 10 * d + SUM_BYTES * (l->H + 1);
-  const int64_t all = o->depth * in * own + decoder * (out * (own + cross) + in * l->e * 4 * d);
+  const int64_t encodes = in * own, decodes = out * (own + cross) + in * l->e * 4 * d;
   const int64_t row = (in + out) * l->e * d, heads = l->N / l->n * out * l->e * d;
   const int64_t looked_up = l->N / l->n * in * l->e * d;
-  return (struct demand){.layer = all / (o->depth + decoder),
+  return (struct demand){.layer = (o->depth * encodes + decoder * decodes) / (o->depth + decoder),
+                         .largest = greater(encodes, decodes),
                          .kept = 2 * row / 2,
                          .at_end = 4 * row + looked_up + heads,
                          .at_layers = 3 * row + heads,
@@ -123,10 +129,6 @@ static int64_t head_bytes(const struct training_layout *layout, const struct let
   return sums + (SUM_BYTES + l->e) * HEAD_BLOCK * HEAD_TILE + width * HEAD_TILE * SUM_BYTES;
 }
 
-static int64_t greater(int64_t a, int64_t b) {
-  return a > b ? a : b;
-}
-
 /* What a distillation takes besides: passes without gradients keep what leaves each layer. The
  * semigroup identity has two; others one, beside which values and tangents of the student, or a
  * difference, stand before the head. */
@@ -147,7 +149,8 @@ static void add_teacher(const struct training_layout *layout, const struct lette
   /* Layers that are not kept are moved one by one. */
   const bool keeps = moves && !layout->shape->options.recompute;
   const int64_t student = keeps ? whole : pass + demand->layer / 2;
-  const int64_t before_head = semigroup ? 0 : *at_head + pass + 2 * student;
+  /* Nothing goes back: values and tangents of what stands before the layers, no gradients. */
+  const int64_t before_head = semigroup ? 0 : *at_head + pass + 2 * student - demand->at_layers;
   /* The state in F32 twice, where it goes, its rows and those of the hidden states. */
   const int64_t between = l->n * l->d * (2 * (int64_t)sizeof(float) + 6 * l->e);
   const int64_t kept = semigroup ? 2 * pass + between : pass;
@@ -164,7 +167,8 @@ struct activation_plan activation_plan_of(const struct training_layout *layout) 
   int64_t fullest = demand.at_end + layers * demand.layer;
   if (layout->shape->options.recompute) {
     at_head = demand.at_layers + layers * demand.kept / 2;
-    fullest = greater(demand.at_layers + layers * demand.kept + demand.layer,
+    const int64_t again = greater(demand.layer, demand.largest);
+    fullest = greater(demand.at_layers + layers * demand.kept + again,
                       demand.at_end + layers * demand.kept);
   }
   if (layout->node->kind == KIND_DISTILL) add_teacher(layout, &l, &demand, &at_head, &fullest);

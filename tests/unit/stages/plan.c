@@ -15,9 +15,8 @@
 #include "stages/model/tape/workspace.h"
 #include "stages/train/optimizer.h"
 
-static const char RECIPE[] =
-    "name: plan\n"
-    "defaults: {batch: 4, micro_shards: 2}\n"
+/* Begun with the defaults of all nodes. */
+static const char NODES_OF_RECIPE[] =
     "nodes:\n"
     "  tokens: {run: tokenize, input: x.txt, sequence_length: 192, vocabulary_size: 6000}\n"
     "  latents: {run: embed, encoder: random, from: tokens, encoder_width: 96}\n"
@@ -40,6 +39,8 @@ static const char RECIPE[] =
     "  shared: {run: pretrain, method: t5, from: tokens, width: 128, depth: 2, heads: 2,\n"
     "           t5_shared_head: true, recompute: true}\n"
     "  codes: {run: autoencode, from: tokens, width: 96, depth: 2, heads: 2}\n";
+
+static const char *precision; /* of all trainings: sizes are planned for either */
 
 /* A training node as the stages open it, without memory for arrays. */
 struct opened {
@@ -85,7 +86,9 @@ static void set_sink(struct opened *o) {
 static void open_node(struct opened *o, const char *name) {
   struct text text = {0};
   *o = (struct opened){0};
-  assert_ok(text_add(&text, RECIPE));
+  assert_ok(text_format(&text, "name: plan\ndefaults: {batch: 4, micro_shards: 2, precision: %s}\n",
+                        precision));
+  assert_ok(text_add(&text, NODES_OF_RECIPE));
   assert_ok(recipe_parse(&o->recipe, "plan.yaml", &text, NULL, 0));
   text_free(&text);
   assert_ok(recipe_find(&o->node, &o->recipe, name));
@@ -342,15 +345,23 @@ static void trees_are_as_deep(void **state) {
     assert_int_equal(memory_tree_depth(leaves), tree_depth(leaves));
 }
 
-int main(void) {
+static int run_trainings(const char *with) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(parameters_are_those_declared),
       cmocka_unit_test(activations_are_those_measured),
       cmocka_unit_test(distillation_is_planned_for_jumps_alone),
       cmocka_unit_test(other_accounts_are_those_measured),
+  };
+  precision = with;
+  return cmocka_run_group_tests_name(with, tests, NULL, NULL);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
       cmocka_unit_test(encoders_are_those_declared),
       cmocka_unit_test(a_config_is_read),
       cmocka_unit_test(trees_are_as_deep),
   };
-  return cmocka_run_group_tests_name("plan", tests, NULL, NULL);
+  return run_trainings("fp32") + run_trainings("bf16") +
+         cmocka_run_group_tests_name("plan", tests, NULL, NULL);
 }
