@@ -96,37 +96,51 @@ static void write_table(FILE *page, const struct results *results) {
   }
 }
 
-/* One expectation: what was measured, and whether it holds. */
-static void expect(FILE *page, const char *what, double left, const char *sign, double right) {
+/* One expectation: what was measured, and whether it holds. A difference of means of two groups is
+ * no more than chance where it is within `spread`, its deviation over seeds. */
+static void expect(FILE *page, const char *what, double left, const char *sign, double right,
+                   double spread) {
   const bool known = isfinite(left) && isfinite(right);
   const bool holds = sign[0] == '<' ? left < right : left > right;
-  fprintf(page, "| %s | %.4g %s %.4g | %s |\n", what, left, sign, right,
+  fprintf(page, "| %s | %.4g %s %.4g | %s%s |\n", what, left, sign, right,
           !known  ? "not measured"
           : holds ? "yes"
-                  : "**no**");
+                  : "**no**",
+          known && fabs(left - right) < spread ? ", within the spread" : "");
+}
+
+/* At 4 calls a group stands to another as `sign` says, in entropy or perplexity. */
+static void compare(FILE *page, struct results *results, const char *what, const char *left,
+                    const char *sign, const char *right) {
+  const struct cell *a = find(results, left, 4), *b = find(results, right, 4);
+  const bool entropy = strncmp(what, "entropy", 7) == 0;
+  double apart[SEEDS];
+  const int count = a && b ? (a->seeds < b->seeds ? a->seeds : b->seeds) : 0;
+  for (int i = 0; i < count; i++)
+    apart[i] = entropy ? a->entropy[i] - b->entropy[i] : a->perplexity[i] - b->perplexity[i];
+  expect(page, what, entropy ? entropy_of(results, left, 4) : perplexity_of(results, left, 4), sign,
+         entropy ? entropy_of(results, right, 4) : perplexity_of(results, right, 4),
+         deviation(apart, count));
 }
 
 static void write_expectations(FILE *page, struct results *results) {
   const double data = results->evaluation.systems[0].token_entropy;
-  const double reverse = entropy_of(results, "reverse_kl", 4);
   fprintf(page, "| expected | measured | holds |\n|---|---|---|\n");
-  expect(page, "perplexity at 4 calls: distilled below base",
-         perplexity_of(results, "forward_kl", 4), "<", perplexity_of(results, "base", 4));
+  compare(page, results, "perplexity at 4 calls: distilled below base", "forward_kl", "<", "base");
   expect(page, "entropy at 4 calls: distilled within 5 % of the data's",
-         fabs(entropy_of(results, "forward_kl", 4) / data - 1), "<", 0.05);
+         fabs(entropy_of(results, "forward_kl", 4) / data - 1), "<", 0.05, 0);
   for (int64_t nfe = 1; nfe <= 2; nfe++) {
     char what[96];
     snprintf(what, sizeof what,
              "entropy at %" PRId64 " calls: the base's below 80 %% of the data's", nfe);
-    expect(page, what, entropy_of(results, "base", nfe) / data, "<", 0.8);
+    expect(page, what, entropy_of(results, "base", nfe) / data, "<", 0.8, 0);
     snprintf(what, sizeof what,
              "entropy at %" PRId64 " calls: the distilled's above 80 %% of the data's", nfe);
-    expect(page, what, entropy_of(results, "forward_kl", nfe) / data, ">", 0.8);
+    expect(page, what, entropy_of(results, "forward_kl", nfe) / data, ">", 0.8, 0);
   }
-  expect(page, "entropy at 4 calls: forward KL above reverse KL",
-         entropy_of(results, "forward_kl", 4), ">", reverse);
-  expect(page, "entropy at 4 calls: JSD above reverse KL", entropy_of(results, "jsd", 4), ">",
-         reverse);
+  compare(page, results, "entropy at 4 calls: forward KL above reverse KL", "forward_kl", ">",
+          "reverse_kl");
+  compare(page, results, "entropy at 4 calls: JSD above reverse KL", "jsd", ">", "reverse_kl");
 }
 
 /* Points of one line, in the order of the evaluation. */
@@ -262,7 +276,8 @@ int main(int count, char **arguments) {
     fprintf(stderr, "usage: results_cfm EVALUATION FOLDER [NOTE]\n");
     return 64;
   }
-  const enum status status = run(&results, arguments[1], arguments[2], count == 4 ? arguments[3] : "");
+  const enum status status =
+      run(&results, arguments[1], arguments[2], count == 4 ? arguments[3] : "");
   if (status != STATUS_OK) fprintf(stderr, "results_cfm: %s\n", error_message());
   evaluation_free(&results.evaluation);
   return status == STATUS_OK ? 0 : error_exit_code(status);
