@@ -249,7 +249,7 @@ static enum status write_page(struct results *results, const char *folder, const
   fprintf(page, "\n![judge perplexity over network calls](cfm-perplexity.svg)\n"
                 "![token entropy over network calls](cfm-entropy.svg)\n\n"
                 "`base` steps by Euler's rule; the others are distilled from it by the divergence "
-                "they are named after.\n\n## The schedule\n\n"
+                "they are named after, and have trained longer by that.\n\n## The schedule\n\n"
                 "![judge perplexity over lambda](cfm-lambda.svg)\n\nalpha(t) = (1 - lambda) t + "
                 "lambda gamma(t); `base` has 0.75, the groups `lambdaN` N hundredths.\n\n"
                 "## All numbers\n\n");
