@@ -80,6 +80,13 @@ static double entropy_of(struct results *results, const char *group, int64_t nfe
   return cell ? mean(cell->entropy, cell->seeds) : NAN;
 }
 
+/* "mean ± deviation |", the latter where there is more than one seed. */
+static void write_spread(FILE *page, const double *values, int count, int digits) {
+  fprintf(page, " %.*f", digits, mean(values, count));
+  if (count > 1) fprintf(page, " ± %.*f", digits, deviation(values, count));
+  fprintf(page, " |");
+}
+
 static void write_table(FILE *page, const struct results *results) {
   const struct evaluation_system *data = &results->evaluation.systems[0];
   fprintf(page,
@@ -89,10 +96,10 @@ static void write_table(FILE *page, const struct results *results) {
           data->judge_perplexity, data->token_entropy, data->distinct_2);
   for (int i = 0; i < results->count; i++) {
     const struct cell *c = &results->cells[i];
-    fprintf(page, "| %s | %" PRId64 " | %d | %.1f ± %.1f | %.3f ± %.3f | %.3f |\n", c->group,
-            c->nfe, c->seeds, mean(c->perplexity, c->seeds), deviation(c->perplexity, c->seeds),
-            mean(c->entropy, c->seeds), deviation(c->entropy, c->seeds),
-            mean(c->distinct, c->seeds));
+    fprintf(page, "| %s | %" PRId64 " | %d |", c->group, c->nfe, c->seeds);
+    write_spread(page, c->perplexity, c->seeds, 1);
+    write_spread(page, c->entropy, c->seeds, 3);
+    fprintf(page, " %.3f |\n", mean(c->distinct, c->seeds));
   }
 }
 
