@@ -27,6 +27,7 @@ done
 
 again() {
   echo "=== exit $status: asking Slurm to run job $SLURM_JOB_ID again"
+  trap '' USR1 TERM # a requeue first ends this job: scontrol, too, would die of it before it could tell
   scontrol requeue "$SLURM_JOB_ID" || echo "=== the job cannot be requeued; submit again by hand"
 }
 case $status in

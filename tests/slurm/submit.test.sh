@@ -93,9 +93,10 @@ check "its task runs" wait_for 30 at_work
 scancel --signal=USR1 --batch "$array"
 again() { grep -q "asking Slurm to run job" runs/w/steps.3.job.log; }
 wait_for 30 again
-cp runs/w/steps.3.job.log output
 check "a task that stops with 75 asks for a requeue" again
-check "and gets it" [ "$(grep -c 'cannot be requeued' runs/w/steps.3.job.log)" -eq 0 ]
+restarted() { [ "$(squeue --noheader --array --Format=RestartCnt --job="${array}_3" | tr -d ' ')" = 1 ]; }
+check "and gets it" wait_for 30 restarted
+check "without a word of the contrary" [ "$(grep -c 'cannot be requeued' runs/w/steps.3.job.log)" -eq 0 ]
 unset FAKE
 scancel --user=root 2>/dev/null
 check "the queue is empty at the end" wait_for 60 empty_queue
