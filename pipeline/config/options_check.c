@@ -55,6 +55,16 @@ static enum status check_guidance(struct subject s) {
   return STATUS_OK;
 }
 
+static enum status check_published(struct subject s) {
+  if (!reads(s, OPTION_publish_at)) return STATUS_OK;
+  const struct option_integers *steps = &s.options->publish_at;
+  for (size_t i = 0; i < steps->count; i++)
+    CHECK(steps->values[i] <= s.options->steps, STATUS_MISMATCH,
+          "%s: node '%s': publish_at has step %lld, but the training ends after %lld (steps)",
+          s.where, s.node, (long long)steps->values[i], (long long)s.options->steps);
+  return STATUS_OK;
+}
+
 /* A pair comes from two files line by line, from two keys, or from a package's description. */
 static enum status check_pairs(struct subject s) {
   if (!reads(s, OPTION_long_pairs)) return STATUS_OK;
@@ -101,6 +111,7 @@ enum status options_check(const struct options *options, enum kind kind, const c
   TRY(check_heads(subject));
   TRY(check_encoder_heads(subject));
   TRY(check_guidance(subject));
+  TRY(check_published(subject));
   TRY(check_pairs(subject));
   TRY(check_teacher(subject));
   TRY(check_rounds(subject));

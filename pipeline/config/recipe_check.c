@@ -55,11 +55,27 @@ static enum status check_encoder(const struct recipe *recipe, const struct recip
   return STATUS_OK;
 }
 
-static enum status check_sample(const struct recipe_node *node) {
+/* Said before hours of training are over, not after. */
+static enum status check_step(const struct recipe *recipe, const struct recipe_node *node) {
+  const struct recipe_node *trained;
+  const int64_t step = node->options.weights_step;
+  if (step == 0) return STATUS_OK;
+  TRY(recipe_upstream(&trained, recipe, node, IN_PRETRAIN | IN_DISTILL));
+  if (step == trained->options.steps) return STATUS_OK;
+  const struct option_integers *published = &trained->options.publish_at;
+  for (size_t i = 0; i < published->count; i++)
+    if (published->values[i] == step) return STATUS_OK;
+  FAIL(STATUS_MISMATCH,
+       "%s: node '%s': '%s' does not keep the weights of step %lld; add it to its publish_at, or "
+       "leave weights_step out",
+       node->where, node->name, trained->name, (long long)step);
+}
+
+static enum status check_sample(const struct recipe *recipe, const struct recipe_node *node) {
   CHECK(node->options.method != METHOD_T5, STATUS_MISMATCH,
         "%s: node '%s': a t5 is an encoder for embed nodes; no texts are drawn from it",
         node->where, node->name);
-  return STATUS_OK;
+  return check_step(recipe, node);
 }
 
 /* Of generators, evaluate reads the judge, and those whose likelihood has a bound; what others make
@@ -124,7 +140,7 @@ enum status recipe_check(const struct recipe *recipe, const struct recipe_node *
   if (node->kind == KIND_PRETRAIN) return check_embeddings(recipe, node);
   if (node->kind == KIND_DISTILL) return check_distill(node);
   if (node->kind == KIND_EMBED) return check_encoder(recipe, node);
-  if (node->kind == KIND_SAMPLE) return check_sample(node);
+  if (node->kind == KIND_SAMPLE) return check_sample(recipe, node);
   if (node->kind == KIND_EVALUATE) return check_evaluation(recipe, node);
   if (node->kind == KIND_SWEEP) return check_sweep(recipe, node);
   return STATUS_OK;

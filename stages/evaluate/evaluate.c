@@ -186,7 +186,7 @@ static enum status evaluate_model(struct evaluator *evaluator, const struct reci
   /* BF16 would round what the inverse Gram matrix multiplies. */
   const enum precision_choice precision =
       bounded ? PRECISION_FP32 : evaluator->stage->options->precision;
-  TRY(solo_open(&solo, evaluator->stage, node, precision,
+  TRY(solo_open(&solo, evaluator->stage, node, 0, precision,
                 bounded ? "likelihood" : "reconstruction"));
   enum status status =
       comm_agree(evaluator->stage->comm,
@@ -273,8 +273,8 @@ static enum status evaluate_all(struct evaluator *evaluator) {
   const struct recipe_node *judge = find_judge(evaluator->stage);
   snprintf(evaluator->evaluation.judge, sizeof evaluator->evaluation.judge, "%s", judge->name);
   TRY(comm_agree(evaluator->stage->comm, open_texts(evaluator)));
-  TRY(solo_open(&evaluator->judge, evaluator->stage, judge, evaluator->stage->options->precision,
-                "judge"));
+  TRY(solo_open(&evaluator->judge, evaluator->stage, judge, 0,
+                evaluator->stage->options->precision, "judge"));
   enum status status = comm_agree(evaluator->stage->comm, open_choices(evaluator));
   if (status == STATUS_OK) status = evaluate_choices(evaluator, &evaluator->judge, judge);
   if (status == STATUS_OK) status = evaluate_inputs(evaluator);

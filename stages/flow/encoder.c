@@ -49,7 +49,7 @@ static enum status trained_config(struct t5_config *config, const struct encoder
   struct model_facts facts = {0};
   const char *tokenizer;
   TRY(find_trained(&node, folder, request));
-  TRY(model_weights_open(&weights, folder));
+  TRY(model_weights_open(&weights, folder, 0));
   const struct scalars *state = &weights.reader.manifest.state;
   enum status status = model_load_facts(&facts, state);
   if (status == STATUS_OK) status = scalars_get_text(state, "tokenizer_hash", &tokenizer);
@@ -86,7 +86,7 @@ static enum status read_trained(struct encoder *encoder, const struct encoder_re
   const struct recipe_node *node;
   struct model_weights weights;
   TRY(find_trained(&node, folder, request));
-  TRY(model_weights_open(&weights, folder));
+  TRY(model_weights_open(&weights, folder, 0));
   const enum status status =
       model_weights_read(&weights, &encoder->params, encoder->kernels.element, false);
   model_weights_close(&weights);

@@ -100,7 +100,7 @@ static enum status open_all(struct model *model, const struct model_request *req
   struct model_weights weights;
   TRY(model_shape(&shape, request->recipe, request->node));
   TRY(model_open_kernels(&model->kernels, request->kernels, request->precision));
-  TRY(model_weights_open(&weights, request->folder));
+  TRY(model_weights_open(&weights, request->folder, request->step));
   enum status status = scalars_copy(&model->facts, &weights.reader.manifest.state);
   if (status == STATUS_OK) status = declare(model, request, shape);
   if (status == STATUS_OK) status = bind(model);

@@ -36,7 +36,8 @@ struct model_request {
                                      by itself: comm_split(&alone, world, rank) */
   enum kernels_choice kernels;    /* of the node that uses the model */
   enum precision_choice precision;
-  bool raw; /* the weights as trained, not their average */
+  int64_t step; /* of the weights: one that was published; 0: the last */
+  bool raw;     /* the weights as trained, not their average */
 };
 
 struct model {

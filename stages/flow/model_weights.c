@@ -11,17 +11,25 @@
 
 enum { NAME_BYTES = PARAM_NAME_BYTES + 16, CHUNK_BYTES = 4 << 20 };
 
-enum status model_weights_open(struct model_weights *weights, const char *folder) {
-  char path[PATH_MAX], step_folder[PATH_MAX];
+static enum status find_newest(int64_t *newest, const char *path) {
   struct checkpoint_steps steps = {0};
+  TRY(checkpoint_folder_list(&steps, path));
+  *newest = steps.count > 0 ? steps.items[0].step : -1;
+  checkpoint_folder_free(&steps);
+  CHECK(*newest >= 0, STATUS_MISMATCH, "%s holds no weights; run the node that trains them again",
+        path);
+  return STATUS_OK;
+}
+
+enum status model_weights_open(struct model_weights *weights, const char *folder, int64_t step) {
+  char path[PATH_MAX], step_folder[PATH_MAX];
   const int length = snprintf(path, sizeof path, "%s/%s", folder, MODEL_FOLDER);
   CHECK(length < (int)sizeof path, STATUS_MISMATCH, "%s: the path is too long", folder);
-  TRY(checkpoint_folder_list(&steps, path));
-  const int64_t newest = steps.count > 0 ? steps.items[0].step : -1;
-  checkpoint_folder_free(&steps);
-  CHECK(newest >= 0, STATUS_MISMATCH, "%s holds no weights; run the node that trains them again",
-        path);
-  TRY(checkpoint_folder_step(step_folder, path, newest));
+  CHECK(step == 0 || checkpoint_folder_has(path, step), STATUS_MISMATCH,
+        "%s does not hold the weights of step %" PRId64 "; run the node that trains them again",
+        path, step);
+  if (step == 0) TRY(find_newest(&step, path));
+  TRY(checkpoint_folder_step(step_folder, path, step));
   return checkpoint_reader_open(&weights->reader, step_folder);
 }
 

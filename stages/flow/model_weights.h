@@ -12,9 +12,9 @@ struct model_weights {
   struct checkpoint_reader reader; /* its manifest's state holds the model's facts */
 };
 
-/* Opens the newest step of `folder`/weights. Local. MISMATCH when there is none, DAMAGED names the
- * file. */
-enum status model_weights_open(struct model_weights *weights, const char *folder);
+/* Opens a step of `folder`/weights; 0: the newest. Local. MISMATCH when it is not there, DAMAGED
+ * names the file. */
+enum status model_weights_open(struct model_weights *weights, const char *folder, int64_t step);
 void model_weights_close(struct model_weights *weights);
 
 /* The rows held here, along the first axis of the parameter's shape in files. Local. */

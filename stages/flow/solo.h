@@ -16,12 +16,12 @@ struct solo {
   struct workspace workspace;
 };
 
-/* Opens the model of the finished training node `node` with the kernels of the stage's own node and
- * the given precision. `account` names the memory (borrowed). Collective over stage->comm; all ranks
+/* Opens the model of the finished training node `node`, as it was after `step` steps (0: all), with
+ * the kernels of the stage's own node and the given precision. `account` names the memory (borrowed). Collective over stage->comm; all ranks
  * return the same status: those of model_open. On failure there is nothing to close. The model
  * refers to itself: it must not be moved. */
 enum status solo_open(struct solo *solo, const struct stage *stage, const struct recipe_node *node,
-                      enum precision_choice precision, const char *account);
+                      int64_t step, enum precision_choice precision, const char *account);
 
 /* Accepts a zeroed solo. Collective over stage->comm. */
 void solo_close(struct solo *solo);

@@ -192,7 +192,8 @@ static enum status open_model(struct sampler *sampler) {
   struct stage *stage = sampler->stage;
   const struct recipe_node *node;
   TRY(recipe_upstream(&node, stage->recipe, stage->node, IN_PRETRAIN | IN_DISTILL));
-  TRY(solo_open(&sampler->solo, stage, node, stage->options->precision, "sample"));
+  TRY(solo_open(&sampler->solo, stage, node, stage->options->weights_step, stage->options->precision,
+                "sample"));
   snprintf(sampler->tag, sizeof sampler->tag, "%.*s", TAG_DIGITS,
            model_weights_hash(&sampler->solo.model));
   return STATUS_OK;

@@ -43,7 +43,7 @@ static enum status find_base(struct train *train) {
   struct model_weights weights;
   if (train->stage->node->kind != KIND_DISTILL) return STATUS_OK;
   TRY(stage_input(train->base_folder, NULL, train->stage, IN_PRETRAIN | IN_DISTILL));
-  TRY(model_weights_open(&weights, train->base_folder));
+  TRY(model_weights_open(&weights, train->base_folder, 0));
   const enum status status = take_base(train, &weights.reader.manifest.state);
   model_weights_close(&weights);
   return status;

@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include "monitoring/log.h"
+#include "stages/train/train_published.h"
 #include "stages/train/train_report.h"
 #include "stages/train/train_saved.h"
 #include "stages/train/train_step.h"
@@ -58,6 +59,14 @@ static enum status validate(struct train *train) {
   return comm_agree(train->grid.world, train_report_validation(train, &losses));
 }
 
+/* Weights that stay come before the checkpoint of their step: a resumed run does not come by again. */
+static enum status publish(struct train *train) {
+  timer_switch(&train->timer, TIMER_CHECKPOINT);
+  const enum status status = train_published_step(train);
+  timer_switch(&train->timer, TIMER_OTHER);
+  return status;
+}
+
 /* What follows a step that is done. */
 static enum status after_step(struct train *train, const struct train_result *result,
                               int *failures) {
@@ -67,6 +76,7 @@ static enum status after_step(struct train *train, const struct train_result *re
   TRY(comm_agree(train->grid.world, train_report_step(train, result)));
   TRY(check_budget(train));
   if (is_due(step, options->validate_every, last)) TRY(validate(train));
+  if (train_published_is_due(options, step)) TRY(publish(train));
   if (is_due(step, options->checkpoint_every, last) || result->stop_requested)
     TRY(save(train, failures));
   CHECK(!result->stop_requested || step == last, STATUS_STOPPED,

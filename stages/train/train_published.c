@@ -70,29 +70,45 @@ static enum status in_folder(char path[PATH_MAX], const struct stage *stage, con
   return STATUS_OK;
 }
 
-/* Adds the arrays of weights/step-N, and the state in its manifest as facts. Neither that manifest
- * nor the metrics are outputs: they name the run and its times, and equal runs have equal outputs.
- */
-static enum status list_step(struct stage *stage, const struct manifest *step, const char *name) {
+enum { STEP_BYTES = 64 };
+
+static void name_step(char name[STEP_BYTES], int64_t step) {
+  snprintf(name, STEP_BYTES, MODEL_FOLDER "/step-%" PRId64, step);
+}
+
+/* Adds the arrays of weights/step-N, and of the last step the state in its manifest as facts.
+ * Neither that manifest nor the metrics are outputs: they name the run and its times, and equal
+ * runs have equal outputs. */
+static enum status list_arrays(struct stage *stage, const struct manifest *arrays,
+                               const char *name) {
   char path[PATH_MAX];
-  for (int64_t i = 0; i < step->output_count; i++) {
-    CHECK(snprintf(path, sizeof path, "%s/%s", name, step->outputs[i].path) < (int)sizeof path,
+  for (int64_t i = 0; i < arrays->output_count; i++) {
+    CHECK(snprintf(path, sizeof path, "%s/%s", name, arrays->outputs[i].path) < (int)sizeof path,
           STATUS_MISMATCH, "%s: the path is too long", name);
     TRY(manifest_add_file(stage->manifest, stage->folder, path));
   }
-  return scalars_copy(&stage->manifest->facts, &step->state);
+  return STATUS_OK;
+}
+
+static enum status list_step(struct stage *stage, int64_t step) {
+  char name[STEP_BYTES], path[PATH_MAX];
+  struct manifest arrays = {0};
+  name_step(name, step);
+  TRY(in_folder(path, stage, name));
+  enum status status = manifest_read(&arrays, path);
+  if (status == STATUS_OK) status = list_arrays(stage, &arrays, name);
+  if (status == STATUS_OK && step == stage->options->steps)
+    status = scalars_copy(&stage->manifest->facts, &arrays.state);
+  manifest_free(&arrays);
+  return status;
 }
 
 static enum status list_outputs(struct stage *stage) {
-  char name[64], path[PATH_MAX];
-  struct manifest step = {0};
+  const struct options *options = stage->options;
   if (stage->comm->rank != 0) return STATUS_OK;
-  snprintf(name, sizeof name, MODEL_FOLDER "/step-%" PRId64, stage->options->steps);
-  TRY(in_folder(path, stage, name));
-  enum status status = manifest_read(&step, path);
-  if (status == STATUS_OK) status = list_step(stage, &step, name);
-  manifest_free(&step);
-  return status;
+  for (int64_t step = 1; step < options->steps; step++)
+    if (train_published_is_due(options, step)) TRY(list_step(stage, step));
+  return list_step(stage, options->steps);
 }
 
 static enum status clear(const struct stage *stage, const char *name) {
@@ -112,7 +128,7 @@ static enum status write_weights(struct train *train, const char *hash) {
                                         .run_id = train->run_id,
                                         .config_hash = train->config_hash,
                                         .data_fingerprint = train->fingerprint,
-                                        .keep = 2};
+                                        .keep = OPTION_ITEMS + 1};
   const size_t mark = arena_mark(&train->declarations);
   train_items_list(&items, train, true, &train->declarations);
   enum status status = train_saved_state(&state, train);
@@ -125,17 +141,32 @@ static enum status write_weights(struct train *train, const char *hash) {
   return status;
 }
 
+bool train_published_is_due(const struct options *options, int64_t step) {
+  bool due = false;
+  for (size_t i = 0; i < options->publish_at.count; i++)
+    due = due || options->publish_at.values[i] == step;
+  return due && step < options->steps;
+}
+
+enum status train_published_step(struct train *train) {
+  char hash[TRAIN_HASH_BYTES];
+  TRY(train_published_hash(train, hash));
+  return write_weights(train, hash);
+}
+
 enum status train_published_write(struct train *train, const char *hash) {
   struct comm *world = train->grid.world;
-  TRY(comm_agree(world, clear(train->stage, MODEL_FOLDER))); /* of a start that ended here */
+  char name[STEP_BYTES];
+  name_step(name, train->options->steps);
+  TRY(comm_agree(world, clear(train->stage, name))); /* of a start that ended here */
   TRY(write_weights(train, hash));
   TRY(comm_agree(world, list_outputs(train->stage)));
   return comm_agree(world, clear(train->stage, TRAIN_CHECKPOINTS));
 }
 
 static enum status is_published(bool *found, struct stage *stage) {
-  char weights[PATH_MAX], checkpoints[PATH_MAX], name[64];
-  snprintf(name, sizeof name, MODEL_FOLDER "/step-%" PRId64, stage->options->steps);
+  char weights[PATH_MAX], checkpoints[PATH_MAX], name[STEP_BYTES];
+  name_step(name, stage->options->steps);
   TRY(in_folder(weights, stage, name));
   TRY(in_folder(checkpoints, stage, TRAIN_CHECKPOINTS));
   *found = file_exists(weights) && !file_exists(checkpoints);

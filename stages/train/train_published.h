@@ -10,7 +10,14 @@ enum { TRAIN_HASH_BYTES = 17 };
  * over world. */
 enum status train_published_hash(struct train *train, char hex[TRAIN_HASH_BYTES]);
 
-/* Writes weights/, lists the outputs in the manifest, and removes the checkpoints. Collective over
+/* Whether the weights after a step before the last are to stay (publish_at). Local. */
+bool train_published_is_due(const struct options *options, int64_t step);
+
+/* Writes weights/step-N of the step that was just done; one that is there stays. Collective over
+ * world. WRITE on failure. */
+enum status train_published_step(struct train *train);
+
+/* Writes the last step of weights/, lists the outputs in the manifest, and removes the checkpoints. Collective over
  * world. WRITE on failure. */
 enum status train_published_write(struct train *train, const char *hash);
 

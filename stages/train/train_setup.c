@@ -220,7 +220,7 @@ static enum status first_weights(struct train *train) {
   if (!train->base_folder[0])
     return *file ? train->flow.kind->read_file(&train->flow, file) : STATUS_OK;
   struct model_weights weights;
-  TRY(model_weights_open(&weights, train->base_folder));
+  TRY(model_weights_open(&weights, train->base_folder, 0));
   enum status status = model_weights_read(&weights, &train->params, element, false);
   if (status == STATUS_OK) status = model_weights_read(&weights, &train->teacher, element, false);
   model_weights_close(&weights);
