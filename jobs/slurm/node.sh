@@ -11,7 +11,13 @@
 
 tries=5 # starts after an unusable environment, a failed write or a hang (69, 73, 74)
 restarts=${SLURM_RESTART_COUNT:-0}
-echo "=== job $SLURM_JOB_ID, start $((restarts + 1)), on ${SLURM_JOB_NODELIST:-?}, $(date -u +%FT%TZ)"
+
+# When the time limit ends this job: trainings stop before. Newer Slurms tell it by themselves.
+end=$(timeout 20 squeue --noheader --job="$SLURM_JOB_ID" --format=%e 2>/dev/null)
+[ -z "$end" ] || end=$(date -d "$end" +%s 2>/dev/null)
+[ -z "$end" ] || export SLURM_JOB_END_TIME=$end
+echo "=== job $SLURM_JOB_ID, start $((restarts + 1)), on ${SLURM_JOB_NODELIST:-?}, $(date -u +%FT%TZ)," \
+  "until $(date -u -d "@${SLURM_JOB_END_TIME:-}" +%FT%TZ 2>/dev/null || echo "an unknown time")"
 
 "{{MILLRACE}}" node --run "{{FOLDER}}" --node "{{NODE}}" --launcher {{LAUNCHER}} --cores {{CORES}} \
   {{FLAGS}} &

@@ -31,6 +31,7 @@
 #include "stages/model/tape/workspace.h"
 #include "stages/stage.h"
 #include "stages/train/optimizer.h"
+#include "stages/train/train_clock.h"
 #include "stages/train/train_data.h"
 
 enum { TRAIN_RUN_ID_BYTES = 40, TRAIN_SLOWEST_BYTES = 160 };
@@ -95,6 +96,7 @@ struct train {
   struct watchdog watchdog;
   char hang_folder[STAGE_PATH_BYTES]; /* of the watchdog's answers */
   double spent[TIMER_PHASES];         /* seconds of this start, by phase */
+  struct train_clock clock;           /* rank 0 */
   struct progress progress;
   double recent[TIMER_PHASES]; /* ... since ranks were last compared */
   int64_t recent_steps;

@@ -33,9 +33,11 @@ static void wait_before_retry(int failures) {
  * often. */
 static enum status save(struct train *train, int *failures) {
   TRY(comm_agree(train->grid.world, metric_file_sync(&train->metrics)));
+  const double begun = timer_now();
   timer_switch(&train->timer, TIMER_CHECKPOINT);
   const enum status status = train_saved_write(train);
   timer_switch(&train->timer, TIMER_OTHER);
+  train_clock_saved(&train->clock, timer_now() - begun);
   if (status != STATUS_WRITE) {
     *failures = 0;
     return status;
@@ -103,6 +105,8 @@ static enum status run_steps(struct train *train) {
 }
 
 enum status train_loop(struct train *train) {
+  const double bytes = (double)(train->weights.used + train->state.used) * train->grid.world->size;
+  train_clock_start(&train->clock, train->stage->log, train->options, bytes);
   TRY(train_watch_start(train));
   const enum status status = run_steps(train);
   train_watch_stop(train);

@@ -78,9 +78,13 @@ static enum status compute(struct train *train, struct train_result *result) {
 /* The words that all ranks decide by. */
 enum { WORD_STOP, WORD_NOT_FINITE, WORD_WEIGHTS, WORDS };
 
+static bool is_time_over(struct train *train) {
+  return train->grid.world->rank == 0 && train_clock_is_over(&train->clock, train->stage->log);
+}
+
 static enum status decide(struct train *train, struct train_result *result, bool *sound) {
   int64_t words[WORDS] = {
-      [WORD_STOP] = stage_stop_requested(),
+      [WORD_STOP] = stage_stop_requested() || is_time_over(train),
       [WORD_NOT_FINITE] = !health_finite(result->loss, result->gradient_norm),
       [WORD_WEIGHTS] = train->weights_not_finite,
   };

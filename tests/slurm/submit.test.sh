@@ -45,11 +45,17 @@ check "the job's log says where it ran" says "=== job $first, start 1, on n"
 
 # a failure stops the dependents; the next submission makes what is left
 export FAKE="ar=exit65"
-submit g.yaml $fake --set ar.steps=11
+submit g.yaml $fake --set ar.steps=11 --sbatch --time=50
 check "only what is stale is submitted" says "3 jobs submitted"
 check "the dependents of a failed job are cancelled" wait_for 60 empty_queue
 cat runs/g/ar.job.log >output
 check "the job's log ends with the reason" says "(exit 65)"
+minutes_of() { # from the start of the last job to its end
+  local at until
+  IFS=, read -r _ _ _ at until < <(grep "^=== job" output | tail -1)
+  echo $((($(date -d "${until# until }" +%s) - $(date -d "$at" +%s) + 30) / 60))
+}
+check "the job was told when its time is over (R-SLM-2)" [ "$(minutes_of)" -eq 50 ]
 unset FAKE
 submit g.yaml $fake --set ar.steps=11
 check "the queue empties again" wait_for 60 empty_queue
