@@ -1,13 +1,10 @@
 /* Letters: n rows of latents, E latent width, D width, P control tokens of a kind. */
 #include "stages/model/networks/elf_backbone.h"
 
-#include <stdio.h>
-
 #include "stages/model/layers/combine.h"
 #include "stages/model/layers/feedforward.h"
 #include "stages/model/layers/linear.h"
 #include "stages/model/layers/rmsnorm.h"
-#include "stages/model/networks/sequence.h"
 
 enum { CONTROL = 3 * ELF_CONTROL_TOKENS };
 static const double epsilon = 1e-6;
@@ -36,25 +33,17 @@ static void declare_control(struct elf_backbone *net, struct params *params) {
   net->mode_tokens = params_add_tokens(params, count, width, PARAM_NORMAL, 0.02, "mode_tokens");
 }
 
-static void declare_block(struct elf_block *block, struct params *params,
-                          const struct elf_backbone_config *config, int64_t layer) {
-  char prefix[PARAM_NAME_BYTES];
-  const struct self_attention_options attention = {.width = config->width,
-                                                   .heads = config->heads,
-                                                   .bias = true,
-                                                   .interleaved = true,
-                                                   .epsilon = epsilon};
-  const int64_t hidden = config->feedforward ? config->feedforward : swiglu_hidden(config->width);
-  block->layer = params_begin_layer(params);
-  block->norm1 = params_add_vector(params, config->width, PARAM_ONE, 0, "blocks.%lld.norm1.weight",
-                                   (long long)layer);
-  snprintf(prefix, sizeof prefix, "blocks.%lld.attn", (long long)layer);
-  self_attention_declare(&block->attention, params, &attention, prefix);
-  block->norm2 = params_add_vector(params, config->width, PARAM_ONE, 0, "blocks.%lld.norm2.weight",
-                                   (long long)layer);
-  snprintf(prefix, sizeof prefix, "blocks.%lld.mlp", (long long)layer);
-  swiglu_declare(&block->mlp, params, config->width, hidden, true, prefix);
-  params_end_layer(params);
+static void declare_stack(struct elf_backbone *net, struct params *params) {
+  const struct elf_backbone_config *config = &net->config;
+  prenorm_stack_declare(&net->stack, params,
+                        &(struct prenorm_stack_config){.depth = config->depth,
+                                                       .feedforward = config->feedforward,
+                                                       .recompute = config->recompute,
+                                                       .attention = {.width = config->width,
+                                                                     .heads = config->heads,
+                                                                     .bias = true,
+                                                                     .interleaved = true,
+                                                                     .epsilon = epsilon}});
 }
 
 /* The column of biases is cut by rows with its table. */
@@ -83,26 +72,10 @@ static void declare_outputs(struct elf_backbone *net, struct params *params) {
 void elf_backbone_declare(struct elf_backbone *net, struct params *params,
                           const struct elf_backbone_config *config) {
   *net = (struct elf_backbone){.config = *config};
-  net->blocks = arena_take(params->arena, (size_t)config->depth * sizeof *net->blocks);
   declare_input(net, params);
   declare_control(net, params);
-  for (int64_t i = 0; i < config->depth; i++) declare_block(&net->blocks[i], params, config, i);
+  declare_stack(net, params);
   declare_outputs(net, params);
-}
-
-struct block_arguments {
-  const struct elf_block *block;
-  struct sequence sequence;
-};
-
-static struct value *block_forward(struct tape *tape, const void *arguments, struct value *h) {
-  const struct block_arguments *given = arguments;
-  const struct elf_block *block = given->block;
-  struct value *normed = rmsnorm_forward(tape, h, block->norm1, 1, epsilon);
-  h = combine_add(tape, h,
-                  self_attention_forward(tape, &block->attention, normed, &given->sequence));
-  normed = rmsnorm_forward(tape, h, block->norm2, 1, epsilon);
-  return combine_add(tape, h, swiglu_forward(tape, &block->mlp, normed));
 }
 
 static struct value *control_tokens(struct tape *tape, const struct elf_backbone *net,
@@ -129,17 +102,8 @@ struct value *elf_backbone_forward(struct tape *tape, const struct elf_backbone 
   const int64_t batch = input->batch, positions = input->positions;
   struct value *h =
       combine_rows(tape, control_tokens(tape, net, input), embed_latents(tape, net, input), batch);
-  struct block_arguments arguments = {.sequence =
-                                          sequence_full(tape, batch, CONTROL, CONTROL + positions)};
-  struct tape_layer layer = {.region = block_forward,
-                             .arguments = &arguments,
-                             .bytes = sizeof arguments,
-                             .recompute = net->config.recompute};
-  for (int64_t i = 0; i < net->config.depth; i++) {
-    arguments.block = &net->blocks[i];
-    layer.weights = arguments.block->layer;
-    h = tape_layer(tape, &layer, h);
-  }
+  const struct sequence sequence = sequence_full(tape, batch, CONTROL, CONTROL + positions);
+  h = prenorm_stack_forward(tape, &net->stack, h, &sequence);
   return combine_cut_rows(tape, h, batch, CONTROL, positions);
 }
 

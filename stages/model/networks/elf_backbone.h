@@ -14,9 +14,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "stages/model/networks/prenorm_stack.h"
 #include "stages/model/networks/scalar_embedder.h"
-#include "stages/model/networks/self_attention.h"
-#include "stages/model/networks/swiglu.h"
 #include "stages/model/tape/param.h"
 #include "stages/model/tape/tape.h"
 
@@ -31,20 +30,13 @@ struct elf_backbone_config {
   bool recompute;       /* compute the blocks again in backward instead of keeping them */
 };
 
-struct elf_block {
-  const struct param_layer *layer;
-  struct param *norm1, *norm2;
-  struct self_attention attention;
-  struct swiglu mlp;
-};
-
 struct elf_backbone {
   struct elf_backbone_config config;
   struct param *self_cond_proj, *self_cond_proj_bias; /* 2E -> E */
   struct param *proj1, *proj2, *proj2_bias;           /* E -> bottleneck -> width */
   struct scalar_embedder time, guidance;
   struct param *time_tokens, *guidance_tokens, *mode_tokens; /* [4, width] */
-  struct elf_block *blocks;
+  struct prenorm_stack stack;
   struct param *proj, *proj_bias;       /* decode: width -> E */
   struct param *unembed, *unembed_bias; /* [V, E] and [V, 1]; may be sliced by rows */
   struct param *final_norm, *final, *final_bias;
@@ -59,7 +51,7 @@ struct elf_backbone_input {
   const float *decode;     /* [batch] 1: decode mode, 0: denoise mode (mode tokens are zeros) */
 };
 
-/* Declares the network into `params`; its blocks live in the arena of the set. Local. */
+/* Declares the network into `params`. Local. */
 void elf_backbone_declare(struct elf_backbone *net, struct params *params,
                           const struct elf_backbone_config *config);
 

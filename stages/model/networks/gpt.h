@@ -8,8 +8,7 @@
 #include <stdint.h>
 
 #include "sharding/vocab.h"
-#include "stages/model/networks/self_attention.h"
-#include "stages/model/networks/swiglu.h"
+#include "stages/model/networks/prenorm_stack.h"
 #include "stages/model/tape/param.h"
 #include "stages/model/tape/tape.h"
 
@@ -20,22 +19,14 @@ struct gpt_config {
   bool recompute; /* compute the blocks again in backward instead of keeping them */
 };
 
-struct gpt_block {
-  const struct param_layer *layer;
-  struct param *norm1, *norm2;
-  struct self_attention attention;
-  struct swiglu mlp;
-};
-
 struct gpt {
   struct gpt_config config;
   struct param *table; /* [V, width]: input embedding and output head; may be sliced by rows */
-  struct gpt_block *blocks;
+  struct prenorm_stack stack;
   struct param *final_norm;
 };
 
-/* Declares embed.weight, blocks.N.{norm1,attn,norm2,mlp} and final_norm into `params`; the blocks
- * live in the arena of the set. Local. */
+/* Declares embed.weight, the blocks of prenorm_stack.h and final_norm into `params`. Local. */
 void gpt_declare(struct gpt *net, struct params *params, const struct gpt_config *config);
 
 /* Hidden states [batch * positions, width] for the vocabulary head (net->table): row i knows
