@@ -24,6 +24,8 @@ check "what was not run is said" grep -q "Left out: Multi30k" page.md
 before=$(cat page.md)
 "$ROOT/tests/results/elf" >again 2>&1
 check "a second run makes nothing" [ "$(grep -c 'are finished' again)" -eq 2 -a "$(cat page.md)" = "$before" ]
+RUNS=others PARTS= "$ROOT/tests/results/elf" >again 2>&1
+check "what other runs measured is kept" [ "$(cat page.md)" = "$before" ]
 printf 'a\t1\t2\na\t2\t3\nb\t1\t-\n' | "$OUT/tests/tools/chart" c.svg title x y
 check "charts leave out what is not measured" [ "$(grep -c '<polyline' c.svg)" -eq 1 ]
 finish
