@@ -83,6 +83,10 @@ enum status recipe_find(const struct recipe_node **node, const struct recipe *re
 enum status recipe_upstream(const struct recipe_node **found, const struct recipe *recipe,
                             const struct recipe_node *node, unsigned kinds);
 
+/* The node whose options name the tokenizer of `tokens`: itself, or what it has the same as. Local. */
+const struct recipe_node *recipe_tokenizer(const struct recipe *recipe,
+                                           const struct recipe_node *tokens);
+
 /* Whether a node is a sample node that draws targets for sources: its nearest tokenize node packs
  * pairs. Local. */
 bool recipe_draws_targets(const struct recipe *recipe, const struct recipe_node *node);

@@ -7,6 +7,25 @@ static const char *method_of(const struct recipe_node *node) {
   return options_choice(&node->options, OPTION_method);
 }
 
+const struct recipe_node *recipe_tokenizer(const struct recipe *recipe,
+                                           const struct recipe_node *tokens) {
+  while (tokens->options.tokenizer == TOKENIZER_SAME && tokens->input_count > 0)
+    tokens = &recipe->nodes[tokens->inputs[0]];
+  return tokens;
+}
+
+static enum status check_tokenizer(const struct recipe *recipe, const struct recipe_node *node) {
+  const bool same = node->options.tokenizer == TOKENIZER_SAME;
+  CHECK(!same || node->input_count == 1, STATUS_MISMATCH,
+        "%s: node '%s': tokenizer: same needs one tokenize node in `from:`, there are %zu",
+        node->where, node->name, node->input_count);
+  CHECK(same || node->input_count == 0, STATUS_MISMATCH,
+        "%s: node '%s': '%s' would not be read; set tokenizer: same to take its tokenizer, or "
+        "remove it from `from:`",
+        node->where, node->name, recipe->nodes[node->inputs[0]].name);
+  return STATUS_OK;
+}
+
 /* Only ELF learns from embeddings, and it needs them; their rows are those of the tokens. */
 static enum status check_embeddings(const struct recipe *recipe, const struct recipe_node *node) {
   const struct recipe_node *embeddings, *rows, *embedded;
@@ -137,6 +156,7 @@ static enum status check_sweep(const struct recipe *recipe, const struct recipe_
 }
 
 enum status recipe_check(const struct recipe *recipe, const struct recipe_node *node) {
+  if (node->kind == KIND_TOKENIZE) return check_tokenizer(recipe, node);
   if (node->kind == KIND_PRETRAIN) return check_embeddings(recipe, node);
   if (node->kind == KIND_DISTILL) return check_distill(node);
   if (node->kind == KIND_EMBED) return check_encoder(recipe, node);

@@ -34,10 +34,11 @@ static enum status read_rows(struct embed_rows *rows, const char *folder) {
   return status;
 }
 
-static void guess_rows(struct embed_rows *rows, const struct recipe_node *tokens, uint64_t bytes) {
+static void guess_rows(struct embed_rows *rows, const struct recipe *recipe,
+                       const struct recipe_node *tokens, uint64_t bytes) {
   const struct options *o = &tokens->options;
-  const double all =
-      (double)bytes / (double)training_layout_token_bytes(tokens) / (double)o->sequence_length;
+  const int64_t row_bytes = training_layout_token_bytes(recipe, tokens) * o->sequence_length;
+  const double all = (double)bytes / (double)row_bytes;
   rows->train = all * (1 - o->held_out);
   rows->held_out = all * o->held_out;
 }
@@ -54,13 +55,13 @@ enum status embed_plan_rows(struct embed_rows *rows, const struct run *run,
   if (finished)
     TRY(read_rows(rows, folder.path));
   else
-    guess_rows(rows, tokens, token_bytes);
+    guess_rows(rows, &run->recipe, tokens, token_bytes);
   const double most = (double)embed->options.embed_rows;
   if (most > 0) rows->train = least(rows->train, most);
   if (most > 0) rows->held_out = least(rows->held_out, most);
   const int64_t positions = tokens->options.sequence_length;
   const struct encoder_size size =
-      encoder_size_of(&run->recipe, embed, training_layout_vocabulary(tokens));
+      encoder_size_of(&run->recipe, embed, training_layout_vocabulary(&run->recipe, tokens));
   const double passes = tokens->options.packing == PACKING_PAIRS ? 2 : 1;
   rows->bytes = passes * (double)positions * (double)size.width * sizeof(uint16_t);
   rows->flop = passes * (double)positions * encoder_size_flop(&size, positions);

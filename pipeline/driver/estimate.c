@@ -64,13 +64,13 @@ enum status estimate_node(struct estimate *all, const struct run *run, size_t in
   if (node->kind == KIND_TOKENIZE)
     for (size_t i = 0; i < node->options.input.count; i++)
       estimate->input_bytes += bytes_of(node->options.input.values[i]);
-  for (size_t i = 0; i < node->input_count; i++)
+  for (size_t i = 0; i < node->input_count && node->kind != KIND_TOKENIZE; i++)
     if (node->kind != KIND_EMBED || run->recipe.nodes[node->inputs[i]].kind == KIND_TOKENIZE)
       estimate->input_bytes += all[node->inputs[i]].disk_bytes;
   TRY(run_folder_locate(&folder, run->folder, node->name));
   if (node->kind == KIND_TOKENIZE)
     estimate->disk_bytes =
-        estimate->input_bytes / TEXT_BYTES_PER_TOKEN * (uint64_t)training_layout_token_bytes(node);
+        estimate->input_bytes / TEXT_BYTES_PER_TOKEN * (uint64_t)training_layout_token_bytes(&run->recipe, node);
   if (node->kind == KIND_EMBED) TRY(estimate_embed(estimate, run, node));
   if (training_layout_applies(node)) TRY(estimate_training(estimate, run, node));
   if (run_folder_is_finished(&folder)) estimate->disk_bytes = bytes_of(folder.path);

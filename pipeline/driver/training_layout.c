@@ -22,8 +22,9 @@ bool training_layout_narrow(const struct recipe_node *node) {
   return __builtin_cpu_supports("avx512bf16");
 }
 
-int64_t training_layout_vocabulary(const struct recipe_node *tokens) {
-  switch (tokens->options.tokenizer) {
+int64_t training_layout_vocabulary(const struct recipe *recipe, const struct recipe_node *tokens) {
+  const struct options *options = &recipe_tokenizer(recipe, tokens)->options;
+  switch (options->tokenizer) {
   case TOKENIZER_BYTE:
     return BYTE_VOCABULARY;
   case TOKENIZER_TEXT8:
@@ -39,13 +40,14 @@ int64_t training_layout_vocabulary(const struct recipe_node *tokens) {
   case TOKENIZER_HUGGINGFACE:
     return MODEL_VOCABULARY;
   case TOKENIZER_TRAIN:
+  case TOKENIZER_SAME:
     break;
   }
-  return tokens->options.vocabulary_size;
+  return options->vocabulary_size;
 }
 
-int64_t training_layout_token_bytes(const struct recipe_node *tokens) {
-  return training_layout_vocabulary(tokens) > UINT16_MAX + 1 ? 4 : 2;
+int64_t training_layout_token_bytes(const struct recipe *recipe, const struct recipe_node *tokens) {
+  return training_layout_vocabulary(recipe, tokens) > UINT16_MAX + 1 ? 4 : 2;
 }
 
 /* Where the tokenizer has no sentinels, T5's are added. */
@@ -61,7 +63,7 @@ static enum status find_facts(struct training_layout *layout, const struct recip
   CHECK(tokens, STATUS_MISMATCH, "%s: '%s' has no tokenize node upstream", node->where, node->name);
   layout->positions = tokens->options.sequence_length;
   layout->facts.positions = layout->positions;
-  layout->facts.vocabulary = training_layout_vocabulary(tokens) + added_ids(layout->shape, tokens);
+  layout->facts.vocabulary = training_layout_vocabulary(recipe, tokens) + added_ids(layout->shape, tokens);
   layout->pairs = tokens->options.packing == PACKING_PAIRS;
   if (!embed) return STATUS_OK;
   layout->encoder = encoder_size_of(recipe, embed, layout->facts.vocabulary);

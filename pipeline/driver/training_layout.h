@@ -33,13 +33,13 @@ enum status training_layout_find(struct training_layout *layout, const struct re
 
 /* The vocabulary of a tokenize node; that of T5 for a SentencePiece model, which is not read here.
  * Local. */
-int64_t training_layout_vocabulary(const struct recipe_node *tokens);
+int64_t training_layout_vocabulary(const struct recipe *recipe, const struct recipe_node *tokens);
 
 /* Whether a node that runs a network does so in bf16. Local. */
 bool training_layout_narrow(const struct recipe_node *node);
 
 /* Bytes of a token in the shards of a tokenize node. Local. */
-int64_t training_layout_token_bytes(const struct recipe_node *tokens);
+int64_t training_layout_token_bytes(const struct recipe *recipe, const struct recipe_node *tokens);
 
 /* Tokens of a micro-shard, and micro-shards that each rank works on in a step. Local. */
 int64_t training_layout_tokens(const struct training_layout *layout);

@@ -217,7 +217,13 @@ done:
 
 static enum status run(const struct inputs *inputs, struct stage *stage) {
   struct tokenizer *tokenizer;
-  const struct vocabulary vocabulary = {inputs, stage->options, stage->folder};
+  char same[STAGE_PATH_BYTES];
+  const bool is_same = stage->options->tokenizer == TOKENIZER_SAME;
+  if (is_same) TRY(stage_input(same, NULL, stage, IN_TOKENIZE));
+  const struct vocabulary vocabulary = {.inputs = inputs,
+                                        .options = stage->options,
+                                        .folder = stage->folder,
+                                        .same = is_same ? same : NULL};
   TRY(vocabulary_open(&tokenizer, &vocabulary, stage->comm));
   const struct encode_unit work = {.inputs = inputs,
                                    .options = stage->options,

@@ -154,8 +154,8 @@ static enum status specify(char spec[PATH_MAX], const struct options *options,
 static enum status make_copy(struct tokenizer **tokenizer, const struct vocabulary *vocabulary,
                              const char *trained) {
   char spec[PATH_MAX];
-  TRY(specify(spec, vocabulary->options, trained));
-  TRY(tokenizer_open(tokenizer, spec));
+  if (!vocabulary->same) TRY(specify(spec, vocabulary->options, trained));
+  TRY(tokenizer_open(tokenizer, vocabulary->same ? vocabulary->same : spec));
   return tokenizer_save(*tokenizer, vocabulary->folder);
 }
 
