@@ -63,7 +63,7 @@ static enum status find_facts(struct training_layout *layout, const struct recip
   CHECK(tokens, STATUS_MISMATCH, "%s: '%s' has no tokenize node upstream", node->where, node->name);
   layout->positions = tokens->options.sequence_length;
   layout->facts.positions = layout->positions;
-  layout->facts.vocabulary = training_layout_vocabulary(recipe, tokens) + added_ids(layout->shape, tokens);
+  layout->facts.vocabulary = training_layout_vocabulary(recipe, tokens) + added_ids(layout->shape, recipe_tokenizer(recipe, tokens));
   layout->pairs = tokens->options.packing == PACKING_PAIRS;
   if (!embed) return STATUS_OK;
   layout->encoder = encoder_size_of(recipe, embed, layout->facts.vocabulary);
