@@ -1,4 +1,5 @@
-/* The tokenizer of a node: read from a file, another node's, or trained on the node's own training documents. */
+/* The tokenizer of a node: read from a file, another node's, or trained on the node's own training
+ * documents. */
 #ifndef STAGES_TOKENIZE_VOCABULARY_H
 #define STAGES_TOKENIZE_VOCABULARY_H
 
@@ -12,7 +13,7 @@ struct vocabulary {
   const struct inputs *inputs;   /* borrowed */
   const struct options *options; /* borrowed */
   const char *folder;            /* of the node; borrowed */
-  const char *same; /* of the node that has the same tokenizer; NULL: none; borrowed */
+  const char *same;              /* of the node that has the same tokenizer; NULL: none; borrowed */
 };
 
 /* Opens the tokenizer that the options name, and keeps a copy in the node's folder (tokenizer.json,

@@ -1,5 +1,6 @@
 #include "stages/train/train_clock.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -11,26 +12,24 @@
 static const double EXPECTED_RATE = 1e8; /* bytes a second of a shared file system, in all */
 static const double ENDING = 5;          /* seconds that the ranks and their launcher take to end */
 
+/* Infinitely many where Slurm tells no end. */
 static double seconds_of_job(struct log *log) {
   const char *text = getenv(END_VARIABLE);
   int64_t end;
-  if (!text) return 0;
+  if (!text) return INFINITY;
   if (text_parse_integer(&end, text)) return (double)(end - (int64_t)time(NULL));
   log_warn(log,
            END_VARIABLE
            " is '%s', not a number of seconds since 1970; only a signal will stop this job in time",
            text);
-  return 0;
+  return INFINITY;
 }
 
 void train_clock_start(struct train_clock *clock, struct log *log, const struct options *options,
                        double bytes) {
-  double left = seconds_of_job(log);
-  if (options->time_limit > 0 && (left == 0 || options->time_limit < left))
-    left = options->time_limit;
-  const double now = timer_now();
-  *clock = (struct train_clock){
-      .end = left == 0 ? 0 : now + left, .save = bytes / EXPECTED_RATE, .asked = now};
+  const double limit = options->time_limit > 0 ? options->time_limit : INFINITY;
+  const double left = fmin(seconds_of_job(log), limit), now = timer_now();
+  *clock = (struct train_clock){.end = now + left, .save = bytes / EXPECTED_RATE, .asked = now};
 }
 
 void train_clock_saved(struct train_clock *clock, double seconds) {
@@ -40,12 +39,12 @@ void train_clock_saved(struct train_clock *clock, double seconds) {
 
 bool train_clock_is_over(struct train_clock *clock, struct log *log) {
   const double now = timer_now(), left = clock->end - now;
-  clock->step = now - clock->asked;
+  const double step = now - clock->asked;
   clock->asked = now;
-  if (clock->end == 0 || left > 2 * clock->save + clock->step + ENDING) return false;
+  if (left > 2 * clock->save + step + ENDING) return false;
   log_line(
       log,
       "%.1f s are left to this job: stopping, since a step takes %.1f s and a checkpoint %.1f s",
-      left, clock->step, clock->save);
+      left, step, clock->save);
   return true;
 }

@@ -9,11 +9,10 @@
 #include "pipeline/config/options.h"
 
 struct train_clock {
-  double end;  /* of the job, by timer_now(); 0: not known */
-  double save; /* seconds of the slowest checkpoint of this start; before one: as expected */
-  double step; /* seconds between the last two questions */
-  double asked;
-  bool measured;
+  double end;    /* of the job, by timer_now(); infinite: not known */
+  double save;   /* seconds of the slowest checkpoint of this start; before one: as expected */
+  double asked;  /* when the last question was, or the start */
+  bool measured; /* `save` is of a checkpoint */
 };
 
 /* Takes the end of the job from SLURM_JOB_END_TIME (seconds since 1970, as Slurm sets it), and from

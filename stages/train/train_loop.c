@@ -61,7 +61,8 @@ static enum status validate(struct train *train) {
   return comm_agree(train->grid.world, train_report_validation(train, &losses));
 }
 
-/* Weights that stay come before the checkpoint of their step: a resumed run does not come by again. */
+/* Weights that stay come before the checkpoint of their step: a resumed run does not come by here
+ * again. */
 static enum status publish(struct train *train) {
   timer_switch(&train->timer, TIMER_CHECKPOINT);
   const enum status status = train_published_step(train);
