@@ -80,7 +80,7 @@ static void advance(const struct walk *walk, bool settled, float *y, const float
 /* A base is only known on the diagonal of times; there the same step is Euler's. */
 static bool takes_maps(const struct flow *flow, const struct walk *walk) {
   const enum cfm_sampler_choice sampler = walk->request->options->cfm_sampler;
-  return sampler == CFM_SAMPLER_AUTO ? flow->distill != NULL : sampler == CFM_SAMPLER_MAP;
+  return sampler == CFM_SAMPLER_AUTO ? flow->jumps : sampler == CFM_SAMPLER_MAP;
 }
 
 /* Hidden states of the network at `state`, or of a weaker one: that which sees `dropout` less. */

@@ -118,9 +118,9 @@ struct flow_kind {
 struct flow_bound_request {
   const struct flow_batch *batch; /* tokens, lengths and samples are read */
   int64_t steps, draws;
-  enum bound_times_choice times; /* continuous: anywhere in a step, hence the bound of endlessly many
-                                    (gaussian, embedded) */
-  bool mixture;    /* with that form, which draws a number for every token and id; else zeros */
+  enum bound_times_choice times; /* continuous: anywhere in a step, hence the bound of endlessly
+                                    many (gaussian, embedded) */
+  bool mixture; /* with that form, which draws a number for every token and id; else zeros */
   const int64_t *prefix; /* [count] positions given clean and not scored, or NULL */
 };
 
@@ -157,6 +157,7 @@ struct flow {
   const struct flow_kind *kind;
   const struct options *options; /* of the pretrain or autoencode node that shaped the network */
   const struct options *distill; /* of the distill node, or NULL; what it sets comes from here */
+  bool jumps;                    /* a distill node trained the network: it knows jumps over times */
   struct vocab *vocab;           /* borrowed: V and its slices */
   const struct kernels *kernels; /* borrowed */
   struct params *params;         /* borrowed */

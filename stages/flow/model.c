@@ -74,6 +74,7 @@ static enum status declare(struct model *model, const struct model_request *requ
   params_init(&model->params, &model->declarations);
   model->flow = (struct flow){.kind = model_kind(shape),
                               .options = &shape->options,
+                              .jumps = request->node->kind == KIND_DISTILL,
                               .vocab = &model->vocab,
                               .kernels = &model->kernels,
                               .params = &model->params,

@@ -57,6 +57,7 @@ static enum status declare(struct train *train) {
   train->flow = (struct flow){.kind = model_kind(train->shape),
                               .options = &train->shape->options,
                               .distill = distils ? train->options : NULL,
+                              .jumps = distils,
                               .vocab = &train->vocab,
                               .kernels = &train->kernels,
                               .params = &train->params,
