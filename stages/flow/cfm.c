@@ -133,6 +133,8 @@ static void diagonal_loss(struct flow *flow, struct tape *tape, const struct flo
                                    .to = draw->from,
                                    .rows = batch->count,
                                    .positions = batch->positions,
+                                   .power = flow->options->cfm_weight_power,
+                                   .constant = flow->options->cfm_weight_constant,
                                    .total = total});
 }
 

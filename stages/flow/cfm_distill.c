@@ -1,7 +1,7 @@
 /* Progressive self-distillation of categorical flow maps (arXiv 2604.09784, equations 18, 23, 64).
  *
  * A row off the diagonal has the student's psi_{s,t} against the mixture
- *   p = omega psi_{s,u}(z_s) + (1 - omega) psi_{u,t}(X_{s,u}(z_s)), u midway in alpha,
+ *   p = omega psi_{s,u}(z_s) + (1 - omega) psi_{u,t}(X_{s,u}(z_s)), u midway in alpha or in time,
  * where the teacher's pieces are the base's own Euler steps (psi_{s,s} and psi_{u,u}), or the maps
  * of the student, or of its average, with the gradient stopped; or against what another identity of
  * flow maps makes of it (cfm_eulerian.c, cfm_lagrangian.c).
@@ -24,7 +24,7 @@ static double mixture(double s, double u, double t) {
 static void add_jump(struct cfm_jumps *jumps, const struct flow_batch *batch,
                      const struct cfm_draw *draw, int64_t row) {
   const int64_t j = jumps->count++, T = batch->positions;
-  const double s = draw->from[row], t = draw->to[row], u = 0.5 * (s + t);
+  const double s = draw->from[row], t = draw->to[row], u = draw->rows[row].middle;
   jumps->from[j] = s;
   jumps->middle[j] = u;
   jumps->to[j] = t;
@@ -130,6 +130,8 @@ static void settle(const struct flow *flow, struct tape *tape, const struct cfm_
                                    .to = semigroup ? jumps->from : jumps->to,
                                    .rows = jumps->count,
                                    .positions = positions,
+                                   .power = flow->distill->distill_weight_power,
+                                   .constant = flow->distill->distill_weight_constant,
                                    .total = total});
 }
 

@@ -52,6 +52,9 @@ static void draw_times(const struct flow *flow, const struct flow_batch *batch, 
   }
   drawn->from = cfm_schedule_alpha(&cfm->schedule, pair[0]);
   drawn->to = cfm_schedule_alpha(&cfm->schedule, pair[1]);
+  drawn->middle = flow->distill && flow->distill->distill_middle == MIDDLE_TIME
+                      ? cfm_schedule_alpha(&cfm->schedule, 0.5 * (pair[0] + pair[1]))
+                      : 0.5 * (drawn->from + drawn->to);
 }
 
 static int64_t draw_prefix(const struct flow *flow, const struct flow_batch *batch, int64_t row) {

@@ -55,6 +55,7 @@ struct cfm {
 /* What is drawn for one row. */
 struct cfm_row {
   double from, to; /* alpha_s and alpha_t; equal on the diagonal */
+  double middle;   /* alpha_u, where the semigroup identity halves the jump */
   bool jump;       /* off the diagonal (distillation) */
   int64_t prefix;  /* positions given clean */
   int64_t covered; /* positions after it that the loss covers */
@@ -106,7 +107,8 @@ struct cfm_weighing {
   const double *loss;      /* borrowed until backward */
   const double *from, *to; /* [rows] times of the learned weight */
   int64_t rows, positions;
-  double total; /* normaliser of this part of the objective */
+  double power, constant; /* r and c of the adaptive weight */
+  double total;           /* normaliser of this part of the objective */
 };
 
 /* Declares balance.{s_embedder,span_embedder,out}, which start at a weight of 1. Local. */

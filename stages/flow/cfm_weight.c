@@ -19,11 +19,9 @@ void cfm_balance_declare(struct cfm_balance *balance, struct params *params) {
   balance->bias = params_add_vector(params, 1, PARAM_ZERO, 0, "balance.out.bias");
 }
 
-static void adapt(const struct options *options, const struct cfm_weighing *of) {
-  for (int64_t i = 0; options->cfm_weight_power > 0 && i < of->rows * of->positions; i++)
-    if (of->weight[i] > 0)
-      of->weight[i] *=
-          (float)pow(of->distance[i] + options->cfm_weight_constant, -options->cfm_weight_power);
+static void adapt(const struct cfm_weighing *of) {
+  for (int64_t i = 0; of->power > 0 && i < of->rows * of->positions; i++)
+    if (of->weight[i] > 0) of->weight[i] *= (float)pow(of->distance[i] + of->constant, -of->power);
 }
 
 /* Weights are divided by the mean of the micro-shard: the same for any number of ranks. */
@@ -70,7 +68,7 @@ static void learn(const struct cfm *cfm, struct tape *tape, const struct cfm_wei
 }
 
 void cfm_weigh(const struct flow *flow, struct tape *tape, const struct cfm_weighing *of) {
-  adapt(flow->options, of);
+  adapt(of);
   normalise(flow->options, of);
   limit(flow->options, of);
   divide(of);

@@ -84,6 +84,32 @@ static void jumps_are_stratified_over_the_set(void **state) {
   tiny_flow_close(&tiny);
 }
 
+/* Midway in alpha, or where a sampler of twice the calls stops: at alpha of the middle time. */
+static void jumps_are_halved_where_asked(void **state) {
+  (void)state;
+  struct tiny_flow tiny;
+  struct options distill;
+  options_defaults(&distill);
+  distill.distill_share = 1;
+  distill.distill_whole_share = 1;
+  tiny_flow_options(&tiny);
+  tiny.options.cfm_lambda = .75;
+  tiny_flow_open(&tiny, &flow_cfm);
+  tiny.flow.distill = &distill;
+  const struct cfm *cfm = tiny.flow.state;
+  const double halfway = cfm_schedule_alpha(&cfm->schedule, .5);
+  assert_true(fabs(halfway - .5) > .01);
+  assert_true(cfm_draw_row(&tiny.flow, &tiny.batch, 0).middle == .5);
+  distill.distill_middle = MIDDLE_TIME;
+  assert_true(cfm_draw_row(&tiny.flow, &tiny.batch, 0).middle == halfway);
+  distill.distill_whole_share = 0;
+  for (int64_t row = 0; row < TINY_ROWS; row++) {
+    const struct cfm_row drawn = cfm_draw_row(&tiny.flow, &tiny.batch, row);
+    assert_true(drawn.from < drawn.middle && drawn.middle < drawn.to);
+  }
+  tiny_flow_close(&tiny);
+}
+
 static void validation_has_noise_of_its_own(void **state) {
   (void)state;
   struct tiny_flow tiny;
@@ -144,9 +170,11 @@ static void draw(struct tiny_flow *tiny, int32_t *tokens) {
   tiny_flow_sample(tiny, tokens, 0, TEXTS, CALLS);
 }
 
-static int same(const int32_t *a, const int32_t *b) { return !memcmp(a, b, DRAWN * sizeof *a); }
+static int same(const int32_t *a, const int32_t *b) {
+  return !memcmp(a, b, DRAWN * sizeof *a);
+}
 
-static void steps_of_a_base_are_those_of_euler(void **state) {
+static void steps_of_a_base_are_those_of_euler_and_of_a_distilled_one_maps(void **state) {
   (void)state;
   struct tiny_flow tiny;
   int32_t automatic[DRAWN], euler[DRAWN], map[DRAWN];
@@ -157,6 +185,10 @@ static void steps_of_a_base_are_those_of_euler(void **state) {
   tiny.options.cfm_sampler = CFM_SAMPLER_MAP;
   draw(&tiny, map);
   assert_true(same(automatic, euler) && !same(automatic, map));
+  tiny.flow.jumps = true;
+  tiny.options.cfm_sampler = CFM_SAMPLER_AUTO;
+  draw(&tiny, automatic);
+  assert_true(same(automatic, map));
   tiny_flow_close(&tiny);
 }
 
@@ -209,15 +241,17 @@ static void a_small_nucleus_is_the_most_likely_token(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(shares_of_jumps_are_as_asked),
-                                     cmocka_unit_test(row_does_not_depend_on_its_batch),
-                                     cmocka_unit_test(text_does_not_depend_on_its_batch),
-                                     cmocka_unit_test(times_are_stratified_over_the_set),
-                                     cmocka_unit_test(jumps_are_stratified_over_the_set),
-                                     cmocka_unit_test(validation_has_noise_of_its_own),
-                                     cmocka_unit_test(steps_of_a_base_are_those_of_euler),
-                                     cmocka_unit_test(blocks_follow_one_another),
-                                     cmocka_unit_test(guidance_leaves_the_network_behind),
-                                     cmocka_unit_test(a_small_nucleus_is_the_most_likely_token)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(shares_of_jumps_are_as_asked),
+      cmocka_unit_test(row_does_not_depend_on_its_batch),
+      cmocka_unit_test(text_does_not_depend_on_its_batch),
+      cmocka_unit_test(times_are_stratified_over_the_set),
+      cmocka_unit_test(jumps_are_stratified_over_the_set),
+      cmocka_unit_test(jumps_are_halved_where_asked),
+      cmocka_unit_test(validation_has_noise_of_its_own),
+      cmocka_unit_test(steps_of_a_base_are_those_of_euler_and_of_a_distilled_one_maps),
+      cmocka_unit_test(blocks_follow_one_another),
+      cmocka_unit_test(guidance_leaves_the_network_behind),
+      cmocka_unit_test(a_small_nucleus_is_the_most_likely_token)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

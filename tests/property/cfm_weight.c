@@ -30,6 +30,8 @@ static void weigh(struct tiny_flow *tiny, float *weight) {
                                    .to = times,
                                    .rows = TINY_ROWS,
                                    .positions = TINY_POSITIONS,
+                                   .power = 0.7,
+                                   .constant = 0.01,
                                    .total = 10});
   assert_true(weight[N - 1] == 0);
 }
@@ -39,7 +41,6 @@ static void adaptive_weight_follows_its_formula(void **state) {
   struct tiny_flow tiny;
   float weight[N];
   open_weights(&tiny);
-  tiny.options.cfm_weight_power = 0.7;
   tiny.options.cfm_weight_clip = 12;
   tiny_flow_open(&tiny, &flow_cfm);
   weigh(&tiny, weight);

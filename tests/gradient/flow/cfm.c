@@ -44,6 +44,7 @@ static void open_setting(struct setting *setting, bool distill, bool flag) {
   setting->options.cfm_weight_power = 0;
   setting->options.cfm_clean_flag = flag;
   if (flag) setting->options.cfm_prefix = 1;
+  setting->distill.distill_weight_power = 0;
   setting->distill.distill_share = 1; /* a measuring tape takes every row as a jump */
   assert_ok(vocab_init(&setting->vocab, NULL, VOCABULARY, SLICES));
   assert_ok(kernels_open(&setting->kernels, "reference", DTYPE_F64));
