@@ -7,7 +7,7 @@
 enum program { SERIAL, MPI };
 
 static const char *const names[KIND_COUNT] = {
-#define KIND(NAME, name, program, needs, takes, help) #name,
+#define KIND(NAME, name, program, needs, takes, rules, help) #name,
 #include "pipeline/config/kinds.def"
 #undef KIND
 };
@@ -15,10 +15,11 @@ static const char *const names[KIND_COUNT] = {
 static const struct {
   enum program program;
   unsigned needs, takes;
+  int rules;
   const char *help;
 } kinds[KIND_COUNT] = {
-#define KIND(NAME, name, program, needs, takes, help)                                              \
-  {program, (unsigned)(needs), (unsigned)(takes), help},
+#define KIND(NAME, name, program, needs, takes, rules, help)                                       \
+  {program, (unsigned)(needs), (unsigned)(takes), rules, help},
 #include "pipeline/config/kinds.def"
 #undef KIND
 };
@@ -54,4 +55,8 @@ unsigned kind_inputs(enum kind kind) {
 
 unsigned kind_needs(enum kind kind) {
   return kinds[kind].needs;
+}
+
+int kind_rules(enum kind kind) {
+  return kinds[kind].rules;
 }

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 enum kind {
-#define KIND(NAME, name, program, needs, takes, help) KIND_##NAME,
+#define KIND(NAME, name, program, needs, takes, rules, help) KIND_##NAME,
 #include "pipeline/config/kinds.def"
 #undef KIND
   KIND_COUNT
@@ -13,7 +13,7 @@ enum kind {
 
 /* Sets of kinds, one bit each. */
 enum {
-#define KIND(NAME, name, program, needs, takes, help) IN_##NAME = 1 << KIND_##NAME,
+#define KIND(NAME, name, program, needs, takes, rules, help) IN_##NAME = 1 << KIND_##NAME,
 #include "pipeline/config/kinds.def"
 #undef KIND
   IN_ALL = (1 << KIND_COUNT) - 1,
@@ -41,5 +41,8 @@ bool kind_is_parallel(enum kind kind);
  * (0 = none); masks of IN_... Local. */
 unsigned kind_inputs(enum kind kind);
 unsigned kind_needs(enum kind kind);
+
+/* The edition of the rules by which the kind makes results from its options, from 1. Local. */
+int kind_rules(enum kind kind);
 
 #endif

@@ -71,6 +71,7 @@ enum status fingerprint_make(struct text *text, const struct recipe *recipe,
                              const struct recipe_node *node, const char *run_folder,
                              struct content_cache *cache) {
   TRY(text_format(text, "format: %d\nrun: %s\n", (int)FINGERPRINT_FORMAT, kind_name(node->kind)));
+  if (kind_rules(node->kind) > 1) TRY(text_format(text, "rules: %d\n", kind_rules(node->kind)));
   TRY(add_options(text, node, cache));
   for (size_t i = 0; i < node->input_count; i++)
     TRY(add_input(text, &recipe->nodes[node->inputs[i]], run_folder));

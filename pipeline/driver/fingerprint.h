@@ -18,9 +18,8 @@
 #include "pipeline/config/recipe.h"
 #include "pipeline/driver/content.h"
 
-enum {
-  FINGERPRINT_FORMAT = 1
-}; /* raise it when a stage makes other results from the same options */
+/* Of the text itself; stages have rules of their own (kinds.def). */
+enum { FINGERPRINT_FORMAT = 1 };
 
 /* Appends the text. Every input of the node must be finished. Local. MISMATCH when a file is
  * missing or an input is not finished. */

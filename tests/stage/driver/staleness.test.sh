@@ -26,6 +26,12 @@ check "why of a finished node says that it is finished" says "ar is finished"
 "$millrace" why arr >output 2>&1
 check "why of an unknown node names the nearest" says "did you mean 'ar'?"
 
+sed -i '/^rules: /d' runs/g/text/fingerprint
+: >runs/g/trace
+run g.yaml --set elf.steps=20
+check "what was drawn by earlier rules is drawn again, and what was trained stays" traced "text"
+check "the reason is said, too" says "again: rules: 2 is new"
+
 touch -d '2001-01-01' a.txt
 run g.yaml --set elf.steps=20
 check "a touched corpus with the same content is the same" says "nothing to do"
