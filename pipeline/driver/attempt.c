@@ -44,8 +44,11 @@ static enum status execute(struct process_outcome *outcome, struct run *run,
   TRY(run_path(log, run, node->name, ".log"));
   TRY(launch_node(&launch, site, run, node));
   TRY(ledger_start(run, node->name, node->options.ranks));
-  const struct process_plan plan = {
-      .words = launch.words, .log = log, .lease = lease, .stop_signal = launch.stop_signal};
+  const struct process_plan plan = {.words = launch.words,
+                                    .log = log,
+                                    .lease = lease,
+                                    .stop_signal = launch.stop_signal,
+                                    .start_seconds = launch.start_seconds};
   TRY(process_run(outcome, &plan));
   return ledger_end(run, node->name, outcome->exit_code, outcome->seconds);
 }

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { MPIRUN_START_SECONDS = 10 };
+
 enum status launch_add(struct launch *launch, const char *format, ...) {
   const size_t left = sizeof launch->bytes - launch->used;
   va_list arguments;
@@ -67,6 +69,7 @@ enum status launch_node(struct launch *launch, const struct site *site, const st
                         const struct recipe_node *node) {
   const bool parallel = kind_is_parallel(node->kind);
   const bool mpirun = strcmp(site->launcher, "mpirun") == 0;
+  launch->start_seconds = parallel && mpirun ? MPIRUN_START_SECONDS : 0;
   launch->stop_signal = parallel && mpirun ? SIGUSR1 : SIGTERM; /* mpirun passes USR1 to its ranks,
                                                                    but ends them on TERM */
   if (parallel) TRY(mpirun ? add_mpirun(launch, site, node) : add_srun(launch, site, node));

@@ -23,7 +23,8 @@ struct launch {
   char *words[LAUNCH_WORDS]; /* into `bytes`; ended by NULL */
   size_t count, used;
   char bytes[LAUNCH_BYTES];
-  int stop_signal; /* what asks it to stop */
+  int stop_signal;      /* what asks it to stop */
+  double start_seconds; /* that it may take before it can be asked (struct process_plan) */
 };
 
 /* Where programs are, and what the machine has. */

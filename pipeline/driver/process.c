@@ -79,7 +79,8 @@ struct watch {
   pid_t child;
   int output, log;
   int passed_on; /* requests to stop that it was told of */
-  double touched;
+  bool spoke;
+  double begun, touched;
 };
 
 static void write_fully(int fd, const char *bytes, size_t count) {
@@ -99,14 +100,19 @@ static enum copied copy_output(struct watch *watch) {
   const ssize_t got = read(watch->output, block, sizeof block);
   if (got < 0 && (errno == EINTR || errno == EAGAIN)) return NOTHING_YET;
   if (got <= 0) return ENDED;
+  watch->spoke = true;
   write_fully(STDOUT_FILENO, block, (size_t)got);
   write_fully(watch->log, block, (size_t)got);
   return COPIED;
 }
 
+static bool is_starting(const struct watch *watch) {
+  return !watch->spoke && now_seconds() - watch->begun < watch->plan->start_seconds;
+}
+
 static void pass_on_requests(struct watch *watch) {
   const int requests = (int)stop_requests;
-  if (requests == watch->passed_on) return;
+  if (requests == watch->passed_on || (requests == 1 && is_starting(watch))) return;
   watch->passed_on = requests;
   if (requests == 1)
     kill(watch->child, watch->plan->stop_signal);
@@ -205,8 +211,8 @@ static void join_lease(const struct watch *watch) {
 }
 
 enum status process_run(struct process_outcome *outcome, const struct process_plan *plan) {
-  struct watch watch = {.plan = plan, .touched = now_seconds()};
   const double begin = now_seconds();
+  struct watch watch = {.plan = plan, .begun = begin, .touched = begin};
   *outcome = (struct process_outcome){0};
   TRY(open_log(&watch.log, plan));
   const enum status status = start(&watch);

@@ -11,10 +11,12 @@
 #include "pipeline/driver/lease.h"
 
 struct process_plan {
-  char *const *words;  /* program and arguments, ended by NULL; found by PATH */
-  const char *log;     /* file that its output is appended to */
-  struct lease *lease; /* touched while it runs, and joined by it; may be NULL */
-  int stop_signal;     /* what a request to stop is passed on as */
+  char *const *words;   /* program and arguments, ended by NULL; found by PATH */
+  const char *log;      /* file that its output is appended to */
+  struct lease *lease;  /* touched while it runs, and joined by it; may be NULL */
+  int stop_signal;      /* what a request to stop is passed on as */
+  double start_seconds; /* while it has said nothing, a first request waits so long: launchers lose
+                           or die of what comes before their ranks run */
 };
 
 struct process_outcome {
