@@ -12,9 +12,9 @@
 tries=5 # starts after an unusable environment, a failed write or a hang (69, 73, 74)
 restarts=${SLURM_RESTART_COUNT:-0}
 
-stopped= driver=
-# Slurm warns this shell, at any time; the driver passes the warning on to the ranks.
-trap 'stopped=1; [ -z "$driver" ] || kill -USR1 "$driver"' USR1 TERM
+stopped=
+# Slurm warns this shell, at any time; the driver, once there is one, passes the warning on to the ranks.
+trap 'stopped=1; [ -z "$!" ] || kill -USR1 $!' USR1 TERM
 
 # When the time limit ends this job: trainings stop before. Newer Slurms tell it by themselves.
 end=$(timeout 20 squeue --noheader --job="$SLURM_JOB_ID" --format=%e 2>/dev/null)
@@ -23,20 +23,20 @@ end=$(timeout 20 squeue --noheader --job="$SLURM_JOB_ID" --format=%e 2>/dev/null
 echo "=== job $SLURM_JOB_ID, start $((restarts + 1)), on ${SLURM_JOB_NODELIST:-?}, $(date -u +%FT%TZ)," \
   "until $(date -u -d "@${SLURM_JOB_END_TIME:-}" +%FT%TZ 2>/dev/null || echo "an unknown time")"
 
-if [ -z "$stopped" ]; then
-  "{{MILLRACE}}" node --run "{{FOLDER}}" --node "{{NODE}}" --launcher {{LAUNCHER}} --cores {{CORES}} \
-    {{FLAGS}} &
-  driver=$!
+{
+  [ -z "$stopped" ] || exit 75
+  exec "{{MILLRACE}}" node --run "{{FOLDER}}" --node "{{NODE}}" --launcher {{LAUNCHER}} \
+    --cores {{CORES}} {{FLAGS}}
+} &
+driver=$!
+wait $driver
+status=$?
+while kill -0 $driver 2>/dev/null; do # the wait was cut short by a signal
   wait $driver
   status=$?
-  while kill -0 $driver 2>/dev/null; do # the wait was cut short by a signal
-    wait $driver
-    status=$?
-  done
-  driver=
-fi
-# Warned before the driver ran, or before it could listen.
-if [ -n "$stopped" ] && [ "${status:-138}" -eq 138 ]; then status=75; fi
+done
+# Warned before the driver could listen: it died of USR1.
+if [ -n "$stopped" ] && [ $status -eq 138 ]; then status=75; fi
 
 again() {
   echo "=== exit $status: asking Slurm to run job $SLURM_JOB_ID again"

@@ -79,7 +79,7 @@ struct watch {
   pid_t child;
   int output, log;
   int passed_on; /* requests to stop that it was told of */
-  bool spoke;
+  bool spoke;    /* it has written something */
   double begun, touched;
 };
 
@@ -211,8 +211,8 @@ static void join_lease(const struct watch *watch) {
 }
 
 enum status process_run(struct process_outcome *outcome, const struct process_plan *plan) {
-  const double begin = now_seconds();
-  struct watch watch = {.plan = plan, .begun = begin, .touched = begin};
+  const double now = now_seconds();
+  struct watch watch = {.plan = plan, .begun = now, .touched = now};
   *outcome = (struct process_outcome){0};
   TRY(open_log(&watch.log, plan));
   const enum status status = start(&watch);
@@ -223,7 +223,7 @@ enum status process_run(struct process_outcome *outcome, const struct process_pl
   }
   close(watch.log);
   TRY(status);
-  outcome->seconds = now_seconds() - begin;
+  outcome->seconds = now_seconds() - watch.begun;
   outcome->status = status_of(outcome->exit_code);
   return STATUS_OK;
 }

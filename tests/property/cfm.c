@@ -64,18 +64,24 @@ static void times_are_stratified_over_the_set(void **state) {
   tiny_flow_close(&tiny);
 }
 
+/* A flow that is being distilled, with as many jumps. */
+static void open_jumps(struct tiny_flow *tiny, struct options *distill, double share,
+                       double whole_share) {
+  options_defaults(distill);
+  distill->distill_share = share;
+  distill->distill_whole_share = whole_share;
+  tiny_flow_open(tiny, &flow_cfm);
+  tiny->flow.distill = distill;
+}
+
 /* So are the lengths of jumps. */
 static void jumps_are_stratified_over_the_set(void **state) {
   (void)state;
   struct tiny_flow tiny;
   struct options distill;
-  options_defaults(&distill);
-  distill.distill_share = 1;
-  distill.distill_whole_share = 0;
   tiny_flow_options(&tiny);
   tiny.options.cfm_lambda = 0;
-  tiny_flow_open(&tiny, &flow_cfm);
-  tiny.flow.distill = &distill;
+  open_jumps(&tiny, &distill, 1, 0);
   for (int64_t row = 0; row < TINY_ROWS; row++) {
     const struct cfm_row drawn = cfm_draw_row(&tiny.flow, &tiny.batch, row);
     assert_true((int64_t)((drawn.to - drawn.from) * TINY_ROWS) == row);
@@ -89,13 +95,9 @@ static void jumps_are_halved_where_asked(void **state) {
   (void)state;
   struct tiny_flow tiny;
   struct options distill;
-  options_defaults(&distill);
-  distill.distill_share = 1;
-  distill.distill_whole_share = 1;
   tiny_flow_options(&tiny);
   tiny.options.cfm_lambda = .75;
-  tiny_flow_open(&tiny, &flow_cfm);
-  tiny.flow.distill = &distill;
+  open_jumps(&tiny, &distill, 1, 1);
   const struct cfm *cfm = tiny.flow.state;
   const double halfway = cfm_schedule_alpha(&cfm->schedule, .5);
   assert_true(fabs(halfway - .5) > .01);
@@ -132,13 +134,9 @@ static void count_jumps(double share, double whole_share, int counts[2]) {
   enum { ROWS = 4000 };
   struct tiny_flow tiny;
   struct options distill;
-  options_defaults(&distill);
-  distill.distill_share = share;
-  distill.distill_whole_share = whole_share;
   tiny_flow_options(&tiny);
   tiny.options.cfm_condition = 4;
-  tiny_flow_open(&tiny, &flow_cfm);
-  tiny.flow.distill = &distill;
+  open_jumps(&tiny, &distill, share, whole_share);
   counts[0] = counts[1] = 0;
   for (int64_t i = 0; i < ROWS; i++) {
     struct flow_batch batch = tiny_flow_row(&tiny, 0);
