@@ -80,6 +80,11 @@ TEST_SOURCES := $(shell find tests -name '*.c' -not -path 'tests/bench/*' -not -
 TEST_COMMON := $(wildcard tests/common/*.c)
 TEST_SCRIPTS := $(shell find tests -name '*.test.sh' | LC_ALL=C sort)
 TEST_PROGRAMS := $(patsubst %.c,$(OUT)/%,$(TEST_SOURCES))
+ifeq ($(MODE),asan) # long runs of nodes that other tests run, and tests of this tree's texts: once is enough
+  ONCE := tests/stage/driver/sweep.% tests/stage/results% tests/fence/%
+endif
+TESTS_RUN = $(if $(TESTS),$(foreach t,$(TEST_SCRIPTS) $(TEST_PROGRAMS),$(if $(findstring $(TESTS),$t),$t)),\
+  $(filter-out $(ONCE),$(TEST_SCRIPTS)) $(TEST_PROGRAMS))
 TOOL_SOURCES := $(wildcard tests/tools/*.c)
 TOOL_PROGRAMS := $(patsubst %.c,$(OUT)/%,$(TOOL_SOURCES))
 FUZZ_SOURCES := $(filter-out tests/fuzz/driver.c,$(wildcard tests/fuzz/*.c))
@@ -102,12 +107,12 @@ run: deps ## the main job: train and compare four models on real text
 
 test: deps ## unit, gradient, property, parallel, golden, stage and fault tests
 	@$(MAKE) --no-print-directory -j2 test-programs
-	@OUT='$(OUT)' tests/run $(if $(TESTS),$(foreach t,$(TEST_SCRIPTS) $(TEST_PROGRAMS),$(if $(findstring $(TESTS),$t),$t)),$(TEST_SCRIPTS) $(TEST_PROGRAMS))
+	@OUT='$(OUT)' tests/run $(TESTS_RUN)
 
 .PHONY: test-programs
 test-programs: all $(TEST_PROGRAMS) $(TOOL_PROGRAMS) $(FUZZ_PROGRAMS) $(BENCH_PROGRAMS) ## build the programs, the tests and the benches
 
-check: ## the same tests under address, undefined-behaviour and leak sanitizers
+check: ## the tests under address, undefined-behaviour and leak sanitizers
 	@$(MAKE) --no-print-directory MODE=asan test
 
 fence: ## prove that layers call and include downwards only, and measure functions and files
