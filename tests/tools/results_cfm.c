@@ -258,11 +258,13 @@ static enum status write_page(struct results *results, const char *folder, const
           "\n![judge perplexity over network calls](cfm-perplexity.svg)\n"
           "![token entropy over network calls](cfm-entropy.svg)\n\n"
           "`base` steps by Euler's rule; the others, distilled from it by the divergence they "
-          "are named after, by their maps; `distilled75` is from `lambda75`, by forward KL.\n\n"
+          "are named after, by their maps%s.\n\n"
           "## The schedule\n\n"
           "![judge perplexity over lambda](cfm-lambda.svg)\n\nalpha(t) = (1 - lambda) t + "
           "lambda gamma(t); `base` has %g, the groups `lambdaN` N hundredths.\n\n"
           "## All numbers\n\n",
+          find(results, "distilled75", 4) ? "; `distilled75` is from `lambda75`, by forward KL"
+                                          : "",
           results->lambda);
   write_table(page, results);
   CHECK(fclose(page) == 0, STATUS_WRITE, "%s: cannot be written", path);
