@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "pipeline/artefact/checkpoint_folder.h"
 #include "pipeline/artefact/safetensors.h"
 #include "pipeline/artefact/scalars.h"
 #include "pipeline/base/dtype.h"
@@ -44,8 +45,8 @@ struct checkpoint {
   const char *config_hash;      /* borrowed; another one at loading is a MISMATCH; NULL: any */
   const char *data_fingerprint; /* borrowed; likewise (order_fingerprint) */
   bool accept_other_data;       /* take a checkpoint of other data all the same */
-  int64_t keep;                 /* published steps kept; at least 2 */
-  uint64_t file_bytes;          /* about the size of a file; 0: 1 GiB */
+  struct checkpoint_retention keep; /* published steps that stay */
+  uint64_t file_bytes;              /* about the size of a file; 0: 1 GiB */
   struct text *notes; /* may be NULL; rank 0 adds a line for each thing worth logging: a step passed
                          over, other data accepted */
 };

@@ -159,7 +159,7 @@ static enum status complete_all(struct save *save, struct manifest *manifest) {
   TRY(manifest_write(manifest, save->part));
   TRY(checkpoint_folder_publish(save->checkpoint->folder, save->step, save->checkpoint->run_id));
   /* A folder that cannot be tidied is one that cannot be written: the save is tried again. */
-  if (checkpoint_folder_retain(save->checkpoint->folder, save->checkpoint->keep) != STATUS_OK)
+  if (checkpoint_folder_retain(save->checkpoint->folder, &save->checkpoint->keep) != STATUS_OK)
     return error_pass(STATUS_WRITE, __FILE__, __LINE__, __func__);
   return STATUS_OK;
 }

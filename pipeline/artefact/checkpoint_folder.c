@@ -151,14 +151,22 @@ enum status checkpoint_folder_publish(const char *folder, int64_t step, const ch
   return checkpoint_folder_point(folder, step);
 }
 
-enum status checkpoint_folder_retain(const char *folder, int64_t keep) {
+/* Whether an old step stays all the same. */
+static bool is_kept(const struct checkpoint_retention *keep, const struct checkpoint_step *step) {
+  if (step->damaged) return false;
+  return step->step == keep->best || (keep->every > 0 && step->step % keep->every == 0);
+}
+
+enum status checkpoint_folder_retain(const char *folder, const struct checkpoint_retention *keep) {
   struct checkpoint_steps steps;
   enum status status = STATUS_OK;
   int64_t sound = 0;
   TRY(checkpoint_folder_list(&steps, folder));
   for (int64_t i = 0; i < steps.count && status == STATUS_OK; i++) {
-    if (sound >= (keep < 2 ? 2 : keep)) status = remove_step(folder, steps.items[i].step);
-    sound += !steps.items[i].damaged;
+    const struct checkpoint_step *step = &steps.items[i];
+    const bool old = sound >= (keep->newest < 2 ? 2 : keep->newest);
+    if (old && !is_kept(keep, step)) status = remove_step(folder, step->step);
+    sound += !step->damaged;
   }
   checkpoint_folder_free(&steps);
   return status;

@@ -50,9 +50,15 @@ enum status checkpoint_folder_latest(const char *folder, int64_t *step);
 /* Sets a mark so that later starts do not try this step. Local. WRITE on failure. */
 enum status checkpoint_folder_mark(const char *folder, int64_t step, const char *reason);
 
-/* Removes all but the newest `keep` (at least 2) sound steps; damaged ones stay while they are
- * newer than the oldest kept. Local. WRITE on failure. */
-enum status checkpoint_folder_retain(const char *folder, int64_t keep);
+/* Which published steps stay: the newest `newest` (at least 2) sound ones, every multiple of
+ * `every` (0: none for that), and `best` (-1: none). */
+struct checkpoint_retention {
+  int64_t newest, every, best;
+};
+
+/* Removes the other steps; damaged ones stay while they are newer than the oldest of the newest.
+ * Local. WRITE on failure. */
+enum status checkpoint_folder_retain(const char *folder, const struct checkpoint_retention *keep);
 
 /* Removes what dead runs left: every .part that is not of `run_id` (NULL: all) and older than
  * `age_seconds`. Local. WRITE on failure. */

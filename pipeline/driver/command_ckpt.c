@@ -66,10 +66,28 @@ static enum status visit_list(const char *folder, const struct checkpoint_step *
   return list_step(folder, step, *(const int64_t *)context);
 }
 
+/* Which of them had the least held-out loss, as the step that `latest` names knows (keep_best). */
+static void print_best(const char *folder, int64_t latest) {
+  char path[PATH_MAX];
+  struct manifest manifest = {0};
+  int64_t step;
+  double loss;
+  if (checkpoint_folder_step(path, folder, latest) != STATUS_OK ||
+      manifest_read(&manifest, path) != STATUS_OK)
+    return;
+  if (scalars_find(&manifest.state, "best_step") &&
+      scalars_get_integer(&manifest.state, "best_step", &step) == STATUS_OK &&
+      scalars_get_real(&manifest.state, "best_loss", &loss) == STATUS_OK)
+    printf("best: step-%" PRId64 ", held-out loss %.4f\n", step, loss);
+  manifest_free(&manifest);
+}
+
 static enum status list(const char *folder) {
   int64_t latest = -1, count = 0;
   if (checkpoint_folder_latest(folder, &latest) != STATUS_OK) latest = -1;
-  return each_step(folder, &count, &latest, visit_list);
+  TRY(each_step(folder, &count, &latest, visit_list));
+  print_best(folder, latest);
+  return STATUS_OK;
 }
 
 /* Reads all: sizes, headers, the cover of each tensor, and every block. */

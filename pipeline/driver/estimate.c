@@ -37,13 +37,19 @@ static uint64_t checkpoint_bytes(const struct training_layout *layout) {
                     plan.bytes[MEMORY_moments] + plan.bytes[MEMORY_averages]);
 }
 
+/* At most, with the one that is being written. */
+static uint64_t checkpoints_kept(const struct options *options) {
+  const int64_t every = options->keep_every;
+  return (uint64_t)(options->keep_checkpoints + 1 + options->keep_best +
+                    (every > 0 ? options->steps / every : 0));
+}
+
 static enum status estimate_training(struct estimate *estimate, const struct run *run,
                                      const struct recipe_node *node) {
   struct training_layout layout;
   TRY(training_layout_find(&layout, &run->recipe, node));
   estimate->parameters = (uint64_t)network_size_all(&layout.size);
-  estimate->disk_bytes = checkpoint_bytes(&layout) *
-                         ((uint64_t)node->options.keep_checkpoints + 1); /* one while written */
+  estimate->disk_bytes = checkpoint_bytes(&layout) * checkpoints_kept(&node->options);
   return STATUS_OK;
 }
 
@@ -69,8 +75,8 @@ enum status estimate_node(struct estimate *all, const struct run *run, size_t in
       estimate->input_bytes += all[node->inputs[i]].disk_bytes;
   TRY(run_folder_locate(&folder, run->folder, node->name));
   if (node->kind == KIND_TOKENIZE)
-    estimate->disk_bytes =
-        estimate->input_bytes / TEXT_BYTES_PER_TOKEN * (uint64_t)training_layout_token_bytes(&run->recipe, node);
+    estimate->disk_bytes = estimate->input_bytes / TEXT_BYTES_PER_TOKEN *
+                           (uint64_t)training_layout_token_bytes(&run->recipe, node);
   if (node->kind == KIND_EMBED) TRY(estimate_embed(estimate, run, node));
   if (training_layout_applies(node)) TRY(estimate_training(estimate, run, node));
   if (run_folder_is_finished(&folder)) estimate->disk_bytes = bytes_of(folder.path);

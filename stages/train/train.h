@@ -44,6 +44,14 @@ struct train_counts {
   int64_t skipped_in_row; /* ... and since the last that did */
 };
 
+/* Which checkpoint has the least loss on held-out rows (keep_best). */
+struct train_best {
+  int64_t step; /* -1: none yet */
+  double loss;
+  int64_t validated; /* step of the last validation of this start; -1: none */
+  double validated_loss;
+};
+
 struct train {
   struct stage *stage;             /* borrowed */
   const struct options *options;   /* of the node; borrowed */
@@ -91,6 +99,7 @@ struct train {
   bool weights_not_finite; /* an update of this rank left such weights */
 
   struct train_counts counts;
+  struct train_best best;
   struct health health;
   struct timer timer; /* of this step */
   struct watchdog watchdog;
@@ -101,8 +110,8 @@ struct train {
   double recent[TIMER_PHASES]; /* ... since ranks were last compared */
   int64_t recent_steps;
   char slowest[TRAIN_SLOWEST_BYTES]; /* ... and which stood out then; "" for none; rank 0 */
-  double exposed;     /* seconds of exchanges that no work hid, since the start */
-  struct meter speed; /* tokens per second since the last line */
+  double exposed;                    /* seconds of exchanges that no work hid, since the start */
+  struct meter speed;                /* tokens per second since the last line */
   struct metric_file metrics;
 };
 

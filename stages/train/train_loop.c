@@ -58,6 +58,8 @@ static bool is_due(int64_t step, int64_t every, int64_t last) {
 static enum status validate(struct train *train) {
   struct train_losses losses;
   TRY(train_validate(train, &losses));
+  train->best.validated = train->counts.step;
+  train->best.validated_loss = train_losses_objective(&losses, train->flow.kind);
   return comm_agree(train->grid.world, train_report_validation(train, &losses));
 }
 

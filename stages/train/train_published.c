@@ -128,7 +128,7 @@ static enum status write_weights(struct train *train, const char *hash) {
                                         .run_id = train->run_id,
                                         .config_hash = train->config_hash,
                                         .data_fingerprint = train->fingerprint,
-                                        .keep = OPTION_ITEMS + 1};
+                                        .keep = {.newest = OPTION_ITEMS + 1, .best = -1}};
   const size_t mark = arena_mark(&train->declarations);
   train_items_list(&items, train, true, &train->declarations);
   enum status status = train_saved_state(&state, train);
@@ -154,6 +154,11 @@ enum status train_published_step(struct train *train) {
   return write_weights(train, hash);
 }
 
+/* Whether checkpoints stay when the training has ended. */
+static bool keeps(const struct options *options) {
+  return options->keep_best || options->keep_every > 0;
+}
+
 enum status train_published_write(struct train *train, const char *hash) {
   struct comm *world = train->grid.world;
   char name[STEP_BYTES];
@@ -161,6 +166,7 @@ enum status train_published_write(struct train *train, const char *hash) {
   TRY(comm_agree(world, clear(train->stage, name))); /* of a start that ended here */
   TRY(write_weights(train, hash));
   TRY(comm_agree(world, list_outputs(train->stage)));
+  if (keeps(train->options)) return STATUS_OK;
   return comm_agree(world, clear(train->stage, TRAIN_CHECKPOINTS));
 }
 
@@ -169,7 +175,7 @@ static enum status is_published(bool *found, struct stage *stage) {
   name_step(name, stage->options->steps);
   TRY(in_folder(weights, stage, name));
   TRY(in_folder(checkpoints, stage, TRAIN_CHECKPOINTS));
-  *found = file_exists(weights) && !file_exists(checkpoints);
+  *found = file_exists(weights) && (keeps(stage->options) || !file_exists(checkpoints));
   return *found ? list_outputs(stage) : STATUS_OK;
 }
 

@@ -17,12 +17,12 @@ bool train_published_is_due(const struct options *options, int64_t step);
  * world. WRITE on failure. */
 enum status train_published_step(struct train *train);
 
-/* Writes the last step of weights/, lists the outputs in the manifest, and removes the checkpoints. Collective over
- * world. WRITE on failure. */
+/* Writes the last step of weights/, lists the outputs in the manifest, and removes the checkpoints
+ * unless some are to be kept. Collective over world. WRITE on failure. */
 enum status train_published_write(struct train *train, const char *hash);
 
-/* Whether an earlier start came as far as removing the checkpoints, so that nothing is left to
- * train; then the outputs are listed in the manifest. Collective over stage->comm. */
+/* Whether an earlier start came as far as the last weights, so that nothing is left to train; then
+ * the outputs are listed in the manifest. Collective over stage->comm. */
 enum status train_published_find(bool *found, struct stage *stage);
 
 #endif

@@ -55,7 +55,9 @@ static struct checkpoint open_checkpoint(const struct train *train, const char *
                              .run_id = train->run_id,
                              .config_hash = train->config_hash,
                              .data_fingerprint = train->fingerprint,
-                             .keep = train->options->keep_checkpoints};
+                             .keep = {.newest = train->options->keep_checkpoints,
+                                      .every = train->options->keep_every,
+                                      .best = train->options->keep_best ? train->best.step : -1}};
 }
 
 /* Integers of the state and where they live. */
@@ -91,12 +93,26 @@ enum status train_saved_state(struct scalars *state, struct train *train) {
   return model_save_facts(state, &train->facts);
 }
 
+static enum status set_state(struct scalars *state, struct train *train) {
+  TRY(train_saved_state(state, train));
+  if (!train->options->keep_best || train->best.step < 0) return STATUS_OK;
+  TRY(scalars_set_integer(state, "best_step", train->best.step));
+  return scalars_set_real(state, "best_loss", train->best.loss);
+}
+
+/* Takes the step that is about to be saved as the best one, if it is. */
+static void consider(struct train_best *best, int64_t step) {
+  if (best->validated != step || (best->step >= 0 && !(best->validated_loss < best->loss))) return;
+  best->step = step;
+  best->loss = best->validated_loss;
+}
+
 static enum status save(struct train *train, const struct checkpoint *checkpoint,
                         struct scalars *state) {
   struct checkpoint_items items;
   const size_t mark = arena_mark(&train->declarations);
   train_items_list(&items, train, false, &train->declarations);
-  enum status status = comm_agree(train->grid.world, train_saved_state(state, train));
+  enum status status = comm_agree(train->grid.world, set_state(state, train));
   if (status == STATUS_OK) status = checkpoint_save(checkpoint, train->counts.step, &items, state);
   arena_reset(&train->declarations, mark);
   return status;
@@ -105,9 +121,12 @@ static enum status save(struct train *train, const struct checkpoint *checkpoint
 enum status train_saved_write(struct train *train) {
   char folder[PATH_MAX];
   struct scalars state = {0};
+  const struct train_best before = train->best;
   TRY(folder_of(folder, train->stage, TRAIN_CHECKPOINTS));
+  consider(&train->best, train->counts.step);
   const struct checkpoint checkpoint = open_checkpoint(train, folder);
   const enum status status = save(train, &checkpoint, &state);
+  if (status != STATUS_OK) train->best = before; /* which is there still */
   scalars_free(&state);
   return status;
 }
@@ -117,6 +136,10 @@ static enum status take_state(struct train *train, const struct scalars *state) 
   const char *base;
   list_counts(counts, train);
   for (int i = 0; i < COUNTS; i++) TRY(scalars_get_integer(state, counts[i].name, counts[i].value));
+  if (scalars_find(state, "best_step")) { /* with keep_best, once one was validated */
+    TRY(scalars_get_integer(state, "best_step", &train->best.step));
+    TRY(scalars_get_real(state, "best_loss", &train->best.loss));
+  }
   TRY(scalars_get_text(state, "base_hash", &base));
   CHECK(strcmp(base, train->base_hash) == 0, STATUS_MISMATCH,
         "the checkpoint distils weights %s, but %s holds %s", base, train->base_folder,

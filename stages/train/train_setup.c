@@ -249,7 +249,8 @@ static enum status open_metrics(struct train *train) {
 }
 
 enum status train_open(struct train *train, struct stage *stage) {
-  *train = (struct train){.stage = stage, .options = stage->options};
+  *train = (struct train){
+      .stage = stage, .options = stage->options, .best = {.step = -1, .validated = -1}};
   train->metrics.descriptor = -1;
   enum dtype saved;
   TRY(name_run(train));

@@ -124,7 +124,7 @@ static int disarm(void) {
 
 static struct checkpoint at(struct comm *comm) {
   const struct checkpoint checkpoint = {
-      .comm = comm, .folder = "faulty", .run_id = "test", .keep = 2, .file_bytes = 600000};
+      .comm = comm, .folder = "faulty", .run_id = "test", .keep = {2, 0, -1}, .file_bytes = 600000};
   return checkpoint;
 }
 

@@ -19,7 +19,7 @@ static struct checkpoint at(struct comm *comm, const char *folder) {
                                         .run_id = "test",
                                         .config_hash = CONFIG,
                                         .data_fingerprint = "data",
-                                        .keep = 3,
+                                        .keep = {3, 0, -1},
                                         .file_bytes = 3 << 20};
   return checkpoint;
 }
@@ -221,6 +221,24 @@ static void old_steps_are_removed(struct parallel_test *test) {
   parallel_expect(test, !file_exists("keep/step-9.part.dead"));
 }
 
+static void asked_for_steps_stay(struct parallel_test *test) {
+  struct checkpoint checkpoint = at(test->world, "kept");
+  checkpoint.keep = (struct checkpoint_retention){.newest = 1, .every = 4, .best = 3};
+  const int64_t expected[] = {10, 9, 4, 3};
+  struct checkpoint_steps steps = {0};
+  clear(test, "kept");
+  for (int64_t s = 1; s <= 10; s++) {
+    parallel_expect(test, save_as(&checkpoint, 0, s) == STATUS_OK);
+    if (s == 8 && test->world->rank == 0) checkpoint_folder_mark("kept", 8, "for this test");
+  }
+  if (test->world->rank == 0) {
+    parallel_expect(test, checkpoint_folder_list(&steps, "kept") == STATUS_OK && steps.count == 4);
+    for (int64_t i = 0; i < steps.count && i < 4; i++)
+      parallel_expect(test, steps.items[i].step == expected[i]);
+    checkpoint_folder_free(&steps);
+  }
+}
+
 int main(void) {
   const struct parallel_case cases[] = {
       {"R-ELA-1 R-ELA-2 any layout loads into any layout", any_layout_to_any_layout},
@@ -230,6 +248,7 @@ int main(void) {
       {"other tensors are refused, a part is enough", other_tensors_are_refused},
       {"rows that nobody holds are found", missing_rows_are_found},
       {"R-CKP-1 steps are published once and kept in number", old_steps_are_removed},
+      {"R-CKP-6 each k-th and the best stay too, never fewer than two", asked_for_steps_stay},
   };
   return parallel_main(cases, (int)(sizeof cases / sizeof *cases));
 }

@@ -144,7 +144,8 @@ static void other_streams_are_verified(struct parallel_test *test) {
 static enum status save(struct comm *world, int64_t step) {
   struct checkpoint_case made;
   struct scalars state = {0};
-  const struct checkpoint checkpoint = {.comm = world, .folder = "c", .run_id = "r", .keep = 9};
+  const struct checkpoint checkpoint = {
+      .comm = world, .folder = "c", .run_id = "r", .keep = {9, 0, -1}};
   checkpoint_case_make(&made, 0, 1, 0);
   checkpoint_case_fill(&made, step / 10);
   scalars_set_integer(&state, "step", step);
