@@ -8,6 +8,7 @@
 #include "monitoring/log.h"
 #include "pipeline/artefact/checkpoint_folder.h"
 #include "pipeline/artefact/manifest.h"
+#include "pipeline/artefact/preflight.h"
 #include "sharding/checkpoint.h"
 #include "stages/train/train_items.h"
 
@@ -129,6 +130,37 @@ enum status train_saved_write(struct train *train) {
   if (status != STATUS_OK) train->best = before; /* which is there still */
   scalars_free(&state);
   return status;
+}
+
+/* Of one checkpoint. */
+static uint64_t bytes_of(const struct checkpoint_items *items) {
+  uint64_t bytes = 0;
+  for (int64_t i = 0; i < items->count; i++) {
+    uint64_t elements = 1;
+    for (int d = 0; d < items->items[i].dimensions; d++)
+      elements *= (uint64_t)items->items[i].shape[d];
+    bytes += elements * dtype_bytes(items->items[i].dtype);
+  }
+  return bytes;
+}
+
+enum status train_saved_preflight(struct train *train) {
+  char folder[PATH_MAX];
+  struct text notes = {0};
+  struct checkpoint_items items;
+  enum { FILE_BYTES = 1 << 30, OTHERS = 3 }; /* pipeline/docs/formats.md, Checkpoints */
+  TRY(folder_of(folder, train->stage, TRAIN_CHECKPOINTS));
+  const size_t mark = arena_mark(&train->declarations);
+  train_items_list(&items, train, false, &train->declarations);
+  const uint64_t bytes = bytes_of(&items);
+  arena_reset(&train->declarations, mark);
+  const struct preflight preflight = {
+      .folder = folder, .bytes = bytes, .files = bytes / FILE_BYTES + 1 + OTHERS};
+  const bool asks = train->grid.world->rank == 0;
+  enum status status = asks ? preflight_check(&preflight, &notes) : STATUS_OK;
+  log_warn_lines(train->stage->log, &notes);
+  text_free(&notes);
+  return comm_agree(train->grid.world, status);
 }
 
 static enum status take_state(struct train *train, const struct scalars *state) {

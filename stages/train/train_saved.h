@@ -15,6 +15,10 @@ enum status train_saved_element(enum dtype *element, const struct stage *stage);
 /* The counts and facts that stand in the manifest of a step. Local. */
 enum status train_saved_state(struct scalars *state, struct train *train);
 
+/* Tries whether the place of the checkpoints takes one, and warns when the next two do not fit
+ * there. Collective over world. WRITE when it does not take what is written. */
+enum status train_saved_preflight(struct train *train);
+
 /* Saves weights, masters, moments, averages and counts as they are after train->counts.step steps.
  * Collective over world. WRITE when it could not be written; training may go on. */
 enum status train_saved_write(struct train *train);

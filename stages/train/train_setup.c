@@ -263,6 +263,7 @@ enum status train_open(struct train *train, struct stage *stage) {
   TRY(comm_agree(stage->comm, open_local(train)));
   TRY(take_gradients(train));
   TRY(set_weights(train));
+  TRY(train_saved_preflight(train));
   return comm_agree(stage->comm, open_metrics(train));
 }
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# R-CKP-4: a checkpoint that cannot be written leaves training running; when the place is writable
+# R-CKP-4, R-FS-1: a checkpoint that cannot be written leaves training running; when the place is writable
 # again nothing is lost; when it stays so, the node ends with exit 73 and the last good step is kept.
 . "$ROOT/tests/common/tap.sh"
 . "$ROOT/tests/stage/train/toy.sh"
 make_corpus corpus.txt 300
 make_recipe g.yaml 60
-for node in whole mended broken; do
+for node in whole mended broken narrow; do
   echo "  $node: {run: pretrain, method: ar, from: tokens, log_every: 60}" >>g.yaml
 done
 "$millrace" run g.yaml --node whole >output 2>&1
@@ -34,4 +34,16 @@ start broken
 wait $driver
 check "it ends with exit 73 when it never can" test $? -eq 73
 check "the last good step is kept" test -e "$saved.away/latest"
+
+saved=runs/toy/narrow.partial/checkpoints
+stop_at g.yaml narrow 20
+mkdir "$saved/preflight.part" # the file that is tried at the start cannot be made
+"$millrace" run g.yaml --node narrow >output 2>&1
+check "a place that takes no file is refused with exit 73 (R-FS-1)" test $? -eq 73
+check "by name, before the first step" says "/checkpoints' does not take what is to be saved there"
+check "no step was made" test -z "$(grep "held-out loss" output)"
+rmdir "$saved/preflight.part"
+"$millrace" run g.yaml --node narrow >output 2>&1
+check "it goes on when it does" says "resumes after step"
+check "and nothing was lost" same_numbers whole narrow
 finish
