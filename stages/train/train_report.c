@@ -181,6 +181,7 @@ static enum status record_step(struct train *train, const struct train_result *r
   metric_file_real(metrics, "tokens_per_second", tokens_per_second(train, result));
   metric_file_text(metrics, "samples", samples);
   if (result->culprit) metric_file_text(metrics, "skipped", result->culprit);
+  if (result->vanished) metric_file_text(metrics, "vanished", result->vanished);
   record_seconds(train, result);
   return metric_file_end(metrics);
 }

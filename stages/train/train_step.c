@@ -5,6 +5,7 @@
 
 #include "stages/stage_end.h"
 #include "stages/train/schedule.h"
+#include "stages/train/train_again.h"
 #include "stages/train/train_exchange.h"
 #include "stages/train/train_fetch.h"
 #include "stages/train/train_teacher.h"
@@ -73,6 +74,11 @@ static enum status compute(struct train *train, struct train_result *result) {
   TRY(train_losses_sum(train, &result->losses));
   result->loss = train_losses_objective(&result->losses, train->flow.kind);
   return train_exchange_finish(train, &result->gradient_norm, &result->cosine);
+}
+
+/* What fails in the middle of a step fails on this rank only, as far as it can know. */
+static enum status alone(const struct train *train, enum status status) {
+  return stage_end_alone(train->grid.world, train->counts.step, status);
 }
 
 /* The words that all ranks decide by. */
@@ -148,6 +154,20 @@ static enum status update(struct train *train, const struct train_result *result
   return train->flow.kind->prepare ? train->flow.kind->prepare(&train->flow) : STATUS_OK;
 }
 
+/* Whether numbers that are not finite come back: the step goes on when they do not. Of steps in a
+ * row, the first one is tried. */
+static enum status again(struct train *train, struct train_result *result, bool *sound) {
+  if (train->counts.skipped_in_row > 0) return STATUS_OK;
+  const char *culprit = find_culprit(train, result);
+  const uint64_t first = train_again_hash(train);
+  const bool stop_requested = result->stop_requested;
+  TRY(alone(train, compute(train, result)));
+  TRY(decide(train, result, sound));
+  result->stop_requested |= stop_requested;
+  if (*sound) result->vanished = culprit;
+  return *sound ? train_again_report(train, culprit, first) : STATUS_OK;
+}
+
 /* A step that changes no weights may end a round all the same. */
 static enum status skip(struct train *train) {
   TRY(train_teacher_follow(train, train->counts.step + 1));
@@ -174,11 +194,6 @@ static void count_step(struct train *train, const struct train_result *result) {
   if (!result->culprit) health_accept(&train->health, result->loss);
 }
 
-/* What fails in the middle of a step fails on this rank only, as far as it can know. */
-static enum status alone(const struct train *train, enum status status) {
-  return stage_end_alone(train->grid.world, train->counts.step, status);
-}
-
 enum status train_step(struct train *train, struct train_result *result) {
   *result = (struct train_result){.rate = schedule_rate(train->options, train->counts.step)};
   const double exposed = grid_exposed_seconds(&train->grid);
@@ -190,6 +205,7 @@ enum status train_step(struct train *train, struct train_result *result) {
   TRY(count_rows(train, result));
   TRY(alone(train, compute(train, result)));
   TRY(decide(train, result, &sound));
+  if (!sound) TRY(again(train, result, &sound));
   TRY(alone(train, sound ? update(train, result) : skip(train)));
   if (sound) result->deviation = health_deviation(&train->health, result->loss);
   if (!sound) result->culprit = find_culprit(train, result);

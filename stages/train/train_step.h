@@ -15,13 +15,15 @@ struct train_result {
   uint64_t samples;     /* hash of the sample ids */
   int64_t tokens;       /* valid ones */
   const char *culprit;  /* first parameter or part that is not finite, borrowed; NULL: updated */
+  const char *vanished; /* ... that was not, until the step was computed again; borrowed; or NULL */
   double deviation;     /* of the loss above those before it (monitoring/health.h) */
   bool stop_requested;  /* by some rank */
   double exposed;       /* seconds that this rank spent in exchanges which no work hid */
 };
 
 /* Runs step train->counts.step: forward, backward, sums over ranks, one decision, update; counts
- * it. A step whose loss or gradient is not finite changes no weight and no state of the optimizer.
+ * it. A step whose loss or gradient is not finite is computed again, if the step before was sound
+ * (R-NUM-4); when they come back it changes no weight and no state of the optimizer.
  * Collective over world. DAMAGED for rows that cannot be read, NUMERIC when the update of an
  * earlier step left weights that are not finite. */
 enum status train_step(struct train *train, struct train_result *result);
