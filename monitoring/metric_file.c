@@ -55,6 +55,7 @@ void metric_file_close(struct metric_file *file) {
   if (file->path && file->descriptor >= 0) close(file->descriptor);
   free(file->path);
   text_free(&file->line);
+  text_free(&file->waiting);
   *file = (struct metric_file){.descriptor = -1};
 }
 
@@ -110,25 +111,35 @@ void metric_file_close_group(struct metric_file *file) {
   add(file, text_add(&file->line, "}"));
 }
 
-static enum status write_line(const struct metric_file *file) {
-  for (size_t done = 0; done < file->line.length;) {
+static enum status write_waiting(struct metric_file *file) {
+  const struct text *waiting = &file->waiting;
+  while (file->written < waiting->length) {
     const ssize_t count =
-        write(file->descriptor, file->line.bytes + done, file->line.length - done);
+        write(file->descriptor, waiting->bytes + file->written, waiting->length - file->written);
     if (count < 0 && errno == EINTR) continue;
     CHECK(count > 0, STATUS_WRITE, "%s: cannot append a record (%s)", file->path, strerror(errno));
-    done += (size_t)count;
+    file->written += (size_t)count;
   }
+  text_clear(&file->waiting);
+  file->written = 0;
   return STATUS_OK;
 }
 
 enum status metric_file_end(struct metric_file *file) {
   add(file, text_add(&file->line, "}\n"));
+  if (file->descriptor >= 0)
+    add(file, text_add_bytes(&file->waiting, file->line.bytes, file->line.length));
   CHECK(file->status == STATUS_OK, STATUS_ENVIRONMENT, "metrics: no memory for a record");
-  return file->descriptor < 0 ? STATUS_OK : write_line(file);
+  if (file->descriptor < 0) return STATUS_OK;
+  const enum status status = write_waiting(file);
+  if (status == STATUS_OK || file->waiting.length >= METRIC_WAITING_BYTES) return status;
+  error_clear();
+  return STATUS_OK;
 }
 
 enum status metric_file_sync(struct metric_file *file) {
   if (file->descriptor < 0) return STATUS_OK;
+  TRY(write_waiting(file));
   CHECK(fsync(file->descriptor) == 0, STATUS_WRITE, "%s: cannot flush (%s)", file->path,
         strerror(errno));
   return STATUS_OK;

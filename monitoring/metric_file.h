@@ -16,11 +16,15 @@
 
 #define METRIC_FILE_NAME "metrics.jsonl"
 
+enum { METRIC_WAITING_BYTES = 64 << 20 };
+
 struct metric_file {
   int descriptor;   /* -1: records go nowhere */
   char *path;       /* owned */
   struct text line; /* the record being made */
   enum status status;
+  struct text waiting; /* records that are not wholly in the file */
+  size_t written;      /* bytes of these that are */
 };
 
 /* Opens (or makes) the file for appending after dropping records of steps beyond `step`; -1 drops
@@ -41,11 +45,13 @@ void metric_file_text(struct metric_file *file, const char *key, const char *val
 void metric_file_open_group(struct metric_file *file, const char *key);
 void metric_file_close_group(struct metric_file *file);
 
-/* Writes the record. Local. WRITE when it could not be written whole, ENVIRONMENT when memory was
- * out. */
+/* Writes the record. Where that fails, say on a full disk, it waits in memory and goes before the
+ * next one (R-CKP-4). Local. WRITE when METRIC_WAITING_BYTES wait, ENVIRONMENT when memory was out.
+ */
 enum status metric_file_end(struct metric_file *file);
 
-/* Flushes to storage: before a checkpoint that relies on the records. Local. WRITE on failure. */
+/* Flushes to storage what waits, too: before a checkpoint that relies on the records. Local. WRITE
+ * on failure: the records go on waiting. */
 enum status metric_file_sync(struct metric_file *file);
 
 #endif

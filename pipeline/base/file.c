@@ -55,6 +55,23 @@ enum status file_write(const char *path, const void *bytes, size_t count) {
   return STATUS_OK;
 }
 
+static enum status take_room(const char *path, uint64_t bytes) {
+  const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  CHECK(fd >= 0, STATUS_WRITE, "cannot create '%s': %s", path, strerror(errno));
+  const int cause = posix_fallocate(fd, 0, (off_t)bytes);
+  close(fd);
+  CHECK(cause == 0, STATUS_WRITE, "cannot take room for '%s': %s", path, strerror(cause));
+  return STATUS_OK;
+}
+
+enum status file_reserve(const char *path, uint64_t bytes) {
+  struct stat info;
+  if (stat(path, &info) == 0 && (uint64_t)info.st_size == bytes) return STATUS_OK;
+  const enum status status = bytes > 0 ? take_room(path, bytes) : STATUS_OK;
+  if (status != STATUS_OK) unlink(path);
+  return status;
+}
+
 static enum status make_one(const char *path) {
   struct stat info;
   if (mkdir(path, 0777) == 0) return STATUS_OK;

@@ -40,7 +40,7 @@ static uint64_t checkpoint_bytes(const struct training_layout *layout) {
 /* At most, with the one that is being written. */
 static uint64_t checkpoints_kept(const struct options *options) {
   const int64_t every = options->keep_every;
-  return (uint64_t)(options->keep_checkpoints + 1 + options->keep_best +
+  return (uint64_t)(options->keep_checkpoints + 1 + options->keep_best + options->save_reserve +
                     (every > 0 ? options->steps / every : 0));
 }
 

@@ -1,17 +1,16 @@
 /* The loop of a training: steps, what is said and recorded of them, checkpoints, the end. */
 #include <inttypes.h>
-#include <time.h>
 
 #include "monitoring/log.h"
 #include "stages/train/train_published.h"
 #include "stages/train/train_report.h"
-#include "stages/train/train_saved.h"
+#include "stages/train/train_saving.h"
 #include "stages/train/train_step.h"
 #include "stages/train/train_straggler.h"
 #include "stages/train/train_validate.h"
 #include "stages/train/train_watch.h"
 
-enum { SKIPS_IN_A_ROW = 10, SKIPS_AT_LEAST = 20, SKIPS_SHARE = 100, SAVE_TRIES = 3 };
+enum { SKIPS_IN_A_ROW = 10, SKIPS_AT_LEAST = 20, SKIPS_SHARE = 100 };
 
 static enum status check_budget(const struct train *train) {
   const struct train_counts *counts = &train->counts;
@@ -21,33 +20,6 @@ static enum status check_budget(const struct train *train) {
         "step %" PRId64 ": %" PRId64 " steps in a row and %" PRId64
         " in all had a loss or gradient that is not finite (limits %d and %" PRId64 ")",
         counts->step, counts->skipped_in_row, counts->skipped, SKIPS_IN_A_ROW, most);
-  return STATUS_OK;
-}
-
-static void wait_before_retry(int failures) {
-  const struct timespec pause = {.tv_sec = 1 << (failures - 1)};
-  nanosleep(&pause, NULL);
-}
-
-/* Saves, trying again after a while. Training goes on when it fails, until it has failed too
- * often. */
-static enum status save(struct train *train, int *failures) {
-  TRY(comm_agree(train->grid.world, metric_file_sync(&train->metrics)));
-  const double begun = timer_now();
-  timer_switch(&train->timer, TIMER_CHECKPOINT);
-  const enum status status = train_saved_write(train);
-  timer_switch(&train->timer, TIMER_OTHER);
-  train_clock_saved(&train->clock, timer_now() - begun);
-  if (status != STATUS_WRITE) {
-    *failures = 0;
-    return status;
-  }
-  (*failures)++;
-  log_warn(train->stage->log, "step %" PRId64 ": no checkpoint (%s); try %d of %d",
-           train->counts.step, error_message(), *failures, SAVE_TRIES);
-  if (*failures >= SAVE_TRIES) return status;
-  error_clear();
-  wait_before_retry(*failures);
   return STATUS_OK;
 }
 
@@ -83,7 +55,7 @@ static enum status after_step(struct train *train, const struct train_result *re
   if (is_due(step, options->validate_every, last)) TRY(validate(train));
   if (train_published_is_due(options, step)) TRY(publish(train));
   if (is_due(step, options->checkpoint_every, last) || result->stop_requested)
-    TRY(save(train, failures));
+    TRY(train_saving_step(train, failures));
   CHECK(!result->stop_requested || step == last, STATUS_STOPPED,
         "stopped on request after step %" PRId64 " of %" PRId64, step, last);
   return STATUS_OK;
@@ -92,7 +64,8 @@ static enum status after_step(struct train *train, const struct train_result *re
 static enum status run_steps(struct train *train) {
   int failures = 0;
   progress_start(&train->progress, train->counts.step, train->options->steps);
-  if (train->options->steps == 0) TRY(save(train, &failures)); /* the first weights are published */
+  if (train->options->steps == 0)
+    TRY(train_saving_step(train, &failures)); /* the first weights are published */
   while (train->counts.step < train->options->steps) {
     struct train_result result;
     timer_start(&train->timer);
@@ -103,7 +76,7 @@ static enum status run_steps(struct train *train) {
     for (int phase = 0; phase < TIMER_PHASES; phase++)
       train->spent[phase] += train->timer.seconds[phase];
   }
-  while (failures > 0) TRY(save(train, &failures));
+  while (failures > 0) TRY(train_saving_step(train, &failures));
   return STATUS_OK;
 }
 

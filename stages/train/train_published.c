@@ -166,6 +166,8 @@ enum status train_published_write(struct train *train, const char *hash) {
   TRY(comm_agree(world, clear(train->stage, name))); /* of a start that ended here */
   TRY(write_weights(train, hash));
   TRY(comm_agree(world, list_outputs(train->stage)));
+  bool dropped;
+  TRY(train_saved_drop_reserve(train, &dropped));
   if (keeps(train->options)) return STATUS_OK;
   return comm_agree(world, clear(train->stage, TRAIN_CHECKPOINTS));
 }

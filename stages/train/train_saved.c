@@ -9,8 +9,11 @@
 #include "pipeline/artefact/checkpoint_folder.h"
 #include "pipeline/artefact/manifest.h"
 #include "pipeline/artefact/preflight.h"
+#include "pipeline/base/file.h"
 #include "sharding/checkpoint.h"
 #include "stages/train/train_items.h"
+
+static const char RESERVE[] = "reserve"; /* in the folder of the checkpoints */
 
 static enum status folder_of(char path[PATH_MAX], const struct stage *stage, const char *name) {
   const int length = snprintf(path, PATH_MAX, "%s/%s", stage->folder, name);
@@ -144,6 +147,20 @@ static uint64_t bytes_of(const struct checkpoint_items *items) {
   return bytes;
 }
 
+enum { OTHER_BYTES = 4 << 20 }; /* headers, manifest, records that wait */
+
+static enum status set_reserve(const struct train *train, const char *folder, uint64_t bytes) {
+  char path[PATH_MAX];
+  TRY(manifest_join(path, folder, RESERVE));
+  return train->options->save_reserve ? file_reserve(path, bytes + OTHER_BYTES) : file_remove(path);
+}
+
+static enum status try_place(struct train *train, const struct preflight *preflight,
+                             struct text *notes) {
+  TRY(preflight_check(preflight, notes));
+  return set_reserve(train, preflight->folder, preflight->bytes);
+}
+
 enum status train_saved_preflight(struct train *train) {
   char folder[PATH_MAX];
   struct text notes = {0};
@@ -157,10 +174,25 @@ enum status train_saved_preflight(struct train *train) {
   const struct preflight preflight = {
       .folder = folder, .bytes = bytes, .files = bytes / FILE_BYTES + 1 + OTHERS};
   const bool asks = train->grid.world->rank == 0;
-  enum status status = asks ? preflight_check(&preflight, &notes) : STATUS_OK;
+  enum status status = asks ? try_place(train, &preflight, &notes) : STATUS_OK;
   log_warn_lines(train->stage->log, &notes);
   text_free(&notes);
   return comm_agree(train->grid.world, status);
+}
+
+static enum status drop(struct train *train, bool *dropped) {
+  char folder[PATH_MAX], path[PATH_MAX];
+  TRY(folder_of(folder, train->stage, TRAIN_CHECKPOINTS));
+  TRY(manifest_join(path, folder, RESERVE));
+  *dropped = file_exists(path);
+  return file_remove(path);
+}
+
+enum status train_saved_drop_reserve(struct train *train, bool *dropped) {
+  struct comm *world = train->grid.world;
+  *dropped = false;
+  TRY(comm_agree(world, world->rank == 0 ? drop(train, dropped) : STATUS_OK));
+  return comm_broadcast(world, dropped, (int64_t)sizeof *dropped, 0);
 }
 
 static enum status take_state(struct train *train, const struct scalars *state) {

@@ -16,8 +16,13 @@ enum status train_saved_element(enum dtype *element, const struct stage *stage);
 enum status train_saved_state(struct scalars *state, struct train *train);
 
 /* Tries whether the place of the checkpoints takes one, and warns when the next two do not fit
- * there. Collective over world. WRITE when it does not take what is written. */
+ * there; with save_reserve, keeps room for one. Collective over world. WRITE when it does not take
+ * what is written. */
 enum status train_saved_preflight(struct train *train);
+
+/* Gives up the room that save_reserve keeps; *dropped is false when there was none. Collective over
+ * world. WRITE when it could not be given up. */
+enum status train_saved_drop_reserve(struct train *train, bool *dropped);
 
 /* Saves weights, masters, moments, averages and counts as they are after train->counts.step steps.
  * Collective over world. WRITE when it could not be written; training may go on. */

@@ -1,8 +1,11 @@
-/* metrics.jsonl: no step twice after a resumption, numbers keep every bit. */
+/* metrics.jsonl: no step twice after a resumption, numbers keep every bit, records wait on a full
+ * disk. */
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "monitoring/metric_file.h"
 #include "pipeline/base/file.h"
@@ -98,6 +101,33 @@ static void failures_are_reported(void **state) {
   metric_file_close(&file);
 }
 
+/* R-CKP-4: as on a disk that is full for a while, in the middle of a record. */
+static void records_wait_for_room(void **state) {
+  (void)state;
+  struct metric_file file;
+  struct rlimit limit;
+  char whole[400] = "";
+  assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+  const struct rlimit low = {.rlim_cur = 50, .rlim_max = limit.rlim_max};
+  signal(SIGXFSZ, SIG_IGN);
+  assert_ok(metric_file_open(&file, path, -1));
+  assert_int_equal(setrlimit(RLIMIT_FSIZE, &low), 0);
+  for (int step = 1; step <= 4; step++) {
+    metric_file_begin(&file, "step", step);
+    assert_ok(metric_file_end(&file)); /* the second one fits in part */
+    sprintf(whole + strlen(whole), "{\"event\":\"step\",\"step\":%d}\n", step);
+  }
+  const enum status full = metric_file_sync(&file);
+  setrlimit(RLIMIT_FSIZE, &limit);
+  assert_int_equal(full, STATUS_WRITE);
+  metric_file_begin(&file, "step", 5);
+  assert_ok(metric_file_end(&file));
+  assert_ok(metric_file_sync(&file));
+  metric_file_close(&file);
+  strcat(whole, "{\"event\":\"step\",\"step\":5}\n");
+  expect(whole);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(resuming_drops_later_steps),
@@ -105,6 +135,7 @@ int main(void) {
       cmocka_unit_test(values_are_json),
       cmocka_unit_test(numbers_keep_their_bits),
       cmocka_unit_test(failures_are_reported),
+      cmocka_unit_test(records_wait_for_room),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
