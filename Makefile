@@ -89,7 +89,9 @@ TOOL_SOURCES := $(wildcard tests/tools/*.c)
 TOOL_PROGRAMS := $(patsubst %.c,$(OUT)/%,$(TOOL_SOURCES))
 FUZZ_SOURCES := $(filter-out tests/fuzz/driver.c,$(wildcard tests/fuzz/*.c))
 FUZZ_PROGRAMS := $(patsubst %.c,$(OUT)/%,$(FUZZ_SOURCES))
-BENCH_PROGRAMS := $(patsubst %.c,$(OUT)/%,$(wildcard tests/bench/*.c))
+ifneq ($(MODE),asan) # speed under sanitizers says nothing
+  BENCH_PROGRAMS := $(patsubst %.c,$(OUT)/%,$(wildcard tests/bench/*.c))
+endif
 
 # $1 $2: which files, as git lists them; $3: flags of their instruction set.
 tidy = git ls-files $1 $2 | xargs -P 2 -n 8 sh -c 'clang-tidy --quiet "$$@" -- -std=c17 $(COMMON) $3 \
@@ -109,8 +111,9 @@ test: deps ## unit, gradient, property, parallel, golden, stage and fault tests
 	@$(MAKE) --no-print-directory -j2 test-programs
 	@OUT='$(OUT)' tests/run $(TESTS_RUN)
 
-.PHONY: test-programs
+.PHONY: test-programs test-objects
 test-programs: all $(TEST_PROGRAMS) $(TOOL_PROGRAMS) $(FUZZ_PROGRAMS) $(BENCH_PROGRAMS) ## build the programs, the tests and the benches
+test-objects: all $(addsuffix .o,$(TEST_PROGRAMS) $(TOOL_PROGRAMS) $(FUZZ_PROGRAMS) $(BENCH_PROGRAMS)) ## as test-programs, without linking these
 
 check: ## the tests under address, undefined-behaviour and leak sanitizers
 	@$(MAKE) --no-print-directory MODE=asan test
