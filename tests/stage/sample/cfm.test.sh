@@ -9,9 +9,9 @@ cat >>g.yaml <<'END'
   cfm: {run: pretrain, method: cfm, from: tokens, learning_rate: 0.005, batch: 16, cfm_weight_power: 0}
   seen: {run: sample, from: cfm, samples: 5, nfe: [3], temperature: 0, trajectories: 2, batch: 2}
   student: {run: distill, from: cfm, steps: 60, learning_rate: 0.01, distill_share: 0.8, distill_middle: time}
-  jumps: {run: sample, from: student, samples: 6, nfe: [4]}
-  maps: {run: sample, from: student, samples: 6, nfe: [4], cfm_sampler: map}
-  euler: {run: sample, from: student, samples: 6, nfe: [4], cfm_sampler: euler}
+  jumps: {run: sample, from: student, samples: 32, nfe: [1]}
+  maps: {run: sample, from: student, samples: 32, nfe: [1], cfm_sampler: map}
+  euler: {run: sample, from: student, samples: 32, nfe: [1], cfm_sampler: euler}
   ends: {run: sample, from: cfm, samples: 6, nfe: [4], prefix: 8, cfm_block: 12, top_p: 0.9, batch: 4}
 END
 run() { "$millrace" run g.yaml "$@" >output 2>&1; }
@@ -30,7 +30,7 @@ last() { sed -nE 's/.*"text":'"$1"',"call":2,.*"tokens":\[([0-9,]*)\].*/\1/p' $l
 as_drawn() { [ -n "$(last 0)" ] && [ "$(last 0)" = "$(rows seen | head -1)" ] && [ "$(last 1)" = "$(rows seen | sed -n 2p)" ]; }
 check "at temperature 0 it ends in the text" as_drawn
 check "others are not watched" [ "$(ls runs/toy/seen/trajectory-* | wc -l)" -eq 1 ]
-texts() { for shard in runs/toy/"$1"/nfe*.zst; do "$millrace" data head "$shard" tokens 6; done | grep '^tokens'; }
+texts() { for shard in runs/toy/"$1"/nfe*.zst; do "$millrace" data head "$shard" tokens 32; done | grep '^tokens'; }
 check "texts of a distilled model are drawn by its maps" [ "$(texts jumps)" = "$(texts maps)" ]
 check "and not by steps of its diagonal, as those of a base" [ "$(texts jumps)" != "$(texts euler)" ]
 held_out() { "$millrace" data head runs/toy/tokens/held_out-*.zst tokens 2 | sed -n 's/^[a-z_]*\[[01]\] \[[0-9]*\] *//p'; }
