@@ -81,7 +81,7 @@ TEST_COMMON := $(wildcard tests/common/*.c)
 TEST_SCRIPTS := $(shell find tests -name '*.test.sh' | LC_ALL=C sort)
 TEST_PROGRAMS := $(patsubst %.c,$(OUT)/%,$(TEST_SOURCES))
 ifeq ($(MODE),asan) # long runs of nodes that other tests run, and tests of this tree's texts: once is enough
-  ONCE := tests/stage/driver/sweep.% tests/stage/results% tests/fence/%
+  ONCE := tests/stage/driver/sweep.% tests/stage/demo.% tests/stage/results% tests/stage/evaluate/likelihood.% tests/fence/%
 endif
 TESTS_RUN = $(if $(TESTS),$(foreach t,$(TEST_SCRIPTS) $(TEST_PROGRAMS),$(if $(findstring $(TESTS),$t),$t)),\
   $(filter-out $(ONCE),$(TEST_SCRIPTS)) $(TEST_PROGRAMS))
