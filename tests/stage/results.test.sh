@@ -15,7 +15,7 @@ export SETTINGS
 results() { "$ROOT/tests/results/elf" >output 2>&1; }
 check "the small recipes run" results || sed 's/^/# /' output
 row() { grep -qE "^\| $1 \|( [0-9.]+( \+- [0-9.]+)? \|){4}$" page.md; }
-for name in "x-prediction, ODE" "x-prediction, SDE" "v-prediction, ODE" "first [0-9]+ words of the source" "elf, source guidance 2"; do
+for name in "x-prediction, ODE" "x-prediction, SDE" "v-prediction, ODE" "first [0-9]+ words of the source" "elf, source guidance 2, SDE"; do
   check "the page shows: $name" row "$name"
 done
 check "expectations are measured" [ "$(grep -cE '\| (yes|\*\*no\*\*) \|$' page.md)" -eq 5 ]
