@@ -57,6 +57,7 @@ static bool is_complete(const struct run_folder *folder) {
 static enum status resume(const struct run_folder *folder, enum run_folder_start *start) {
   char path[PATH_MAX];
   *start = RUN_FOLDER_RESUMED;
+  TRY(file_sweep(folder->partial));
   TRY(manifest_join(path, folder->partial, MANIFEST_NAME));
   if (!file_exists(path)) return STATUS_OK;
   if (!is_complete(folder)) return file_remove(path);

@@ -124,6 +124,26 @@ enum status file_remove(const char *path) {
   return STATUS_OK;
 }
 
+/* NAME.DIGITS.tmp, as file_write names its temporary files. */
+static bool is_temporary(const char *path) {
+  const size_t length = strlen(path), ending = sizeof ".tmp" - 1;
+  if (length <= ending || strcmp(path + length - ending, ".tmp") != 0) return false;
+  size_t first = length - ending;
+  while (first > 0 && path[first - 1] >= '0' && path[first - 1] <= '9') first--;
+  return first > 1 && first < length - ending && path[first - 1] == '.';
+}
+
+static int sweep_entry(const char *path, const struct stat *info, int kind, struct FTW *where) {
+  (void)info, (void)where;
+  return kind == FTW_F && is_temporary(path) ? unlink(path) : 0;
+}
+
+enum status file_sweep(const char *path) {
+  if (nftw(path, sweep_entry, OPEN_FOLDERS, FTW_PHYS) == 0) return STATUS_OK;
+  CHECK(errno == ENOENT, STATUS_WRITE, "cannot tidy '%s': %s", path, strerror(errno));
+  return STATUS_OK;
+}
+
 bool file_exists(const char *path) {
   struct stat info;
   return stat(path, &info) == 0;

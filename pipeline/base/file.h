@@ -17,6 +17,10 @@ enum status file_read(struct text *text, const char *path);
  * WRITE on any failure. */
 enum status file_write(const char *path, const void *bytes, size_t count);
 
+/* Removes what killed calls of file_write left in a folder and below it; nobody may be writing
+ * there. A folder that is not there is a success. Local. WRITE on failure. */
+enum status file_sweep(const char *path);
+
 /* Makes a file of `bytes` bytes that takes their room on the file system; one of that size stays as
  * it is. Local. WRITE on failure; nothing is left then. */
 enum status file_reserve(const char *path, uint64_t bytes);

@@ -1,6 +1,8 @@
 /* The life of a node's folder. */
 #include "tests/common/tap.h"
 
+#include "tests/common/put_file.h"
+
 #include <string.h>
 
 #include "pipeline/artefact/run_folder.h"
@@ -45,7 +47,9 @@ static void partial_is_reused_only_for_the_same(void **state) {
   assert_ok(run_folder_locate(&folder, "runs/x", "tokens"));
   begin(&folder, "one", RUN_FOLDER_FRESH);
   write_output(&folder, "half");
+  put_file("runs/x/tokens.partial/out.done.77.tmp", "", 0); /* of an attempt that was killed */
   begin(&folder, "one", RUN_FOLDER_RESUMED);
+  assert_false(file_exists("runs/x/tokens.partial/out.done.77.tmp")); /* R-CKP-7 */
   assert_true(manifest_is_done(folder.partial, "out"));
   begin(&folder, "two", RUN_FOLDER_DISCARDED);
   assert_false(manifest_is_done(folder.partial, "out"));

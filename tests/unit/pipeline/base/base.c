@@ -97,6 +97,21 @@ static void files_are_written_whole(void **state) {
   text_free(&text);
 }
 
+/* R-CKP-7: what a killed file_write leaves. */
+static void temporary_files_are_swept(void **state) {
+  (void)state;
+  const char *const gone[] = {"swept/a.done.123.tmp", "swept/below/b.4.tmp"};
+  const char *const stay[] = {"swept/a.done", "swept/a.tmp", "swept/below/7.tmp", "swept/a.1x.tmp",
+                              "swept/a.1.tmp.zst"};
+  assert_ok(file_sweep("swept"));
+  assert_ok(file_make_folder("swept/below"));
+  for (int i = 0; i < 2; i++) assert_ok(file_write(gone[i], "x", 1));
+  for (int i = 0; i < 5; i++) assert_ok(file_write(stay[i], "x", 1));
+  assert_ok(file_sweep("swept"));
+  for (int i = 0; i < 2; i++) assert_false(file_exists(gone[i]));
+  for (int i = 0; i < 5; i++) assert_true(file_exists(stay[i]));
+}
+
 static void streamed_hash_equals_whole(void **state) {
   (void)state;
   struct hash_stream *stream = hash_open();
@@ -128,6 +143,7 @@ int main(void) {
       cmocka_unit_test(bf16_rounds_to_nearest_even),
       cmocka_unit_test(names_and_sizes),
       cmocka_unit_test(files_are_written_whole),
+      cmocka_unit_test(temporary_files_are_swept),
       cmocka_unit_test(streamed_hash_equals_whole),
       cmocka_unit_test(what_is_not_utf8_is_shown_as_replaced),
   };
