@@ -21,6 +21,7 @@ struct probe {
   uint64_t bytes;
   char part[PATH_MAX], whole[PATH_MAX];
   uint64_t block[BLOCK_BYTES / sizeof(uint64_t)];
+  unsigned char back[BLOCK_BYTES]; /* as it was read */
 };
 
 /* Bytes that neither compress nor repeat, so that a file system cannot make them smaller. */
@@ -49,11 +50,11 @@ static enum status write_probe(struct probe *probe) {
   return status;
 }
 
-static enum status compare(struct probe *probe, int fd, uint64_t at, unsigned char *read) {
+static enum status compare(struct probe *probe, int fd, uint64_t at) {
   const uint64_t bytes = block_at(probe, at);
-  TRY(descriptor_read(fd, read, at, bytes, probe->whole));
+  TRY(descriptor_read(fd, probe->back, at, bytes, probe->whole));
   fill(probe, at);
-  CHECK(memcmp(read, probe->block, bytes) == 0, STATUS_WRITE,
+  CHECK(memcmp(probe->back, probe->block, bytes) == 0, STATUS_WRITE,
         "'%s': bytes %" PRIu64 " to %" PRIu64 " come back other than they were written",
         probe->whole, at, at + bytes);
   return STATUS_OK;
@@ -63,12 +64,10 @@ static enum status read_probe(struct probe *probe) {
   int fd;
   TRY(descriptor_open(&fd, probe->whole));
   (void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
-  unsigned char *read = malloc(BLOCK_BYTES);
   enum status status = STATUS_OK;
-  for (uint64_t at = 0; at < probe->bytes && read && status == STATUS_OK; at += BLOCK_BYTES)
-    status = compare(probe, fd, at, read);
+  for (uint64_t at = 0; at < probe->bytes && status == STATUS_OK; at += BLOCK_BYTES)
+    status = compare(probe, fd, at);
   close(fd);
-  free(read);
   return status;
 }
 

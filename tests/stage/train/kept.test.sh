@@ -8,7 +8,7 @@ make_recipe g.yaml 24
 often="checkpoint_every: 2, validate_every: 4"
 cat >>g.yaml <<END
   few: {run: pretrain, method: ar, from: tokens, $often}
-  kept: {run: pretrain, method: ar, from: tokens, $often, keep_every: 10, keep_best: true, weight_decay: 0}
+  kept: {run: pretrain, method: ar, from: tokens, $often, keep_every: 10, keep_best: true}
 END
 # The rate is such that the loss rises again: the best is neither the first step nor the last.
 rising="--set kept.learning_rate=2 --set kept.warmup_steps=24 --set kept.schedule=constant"
