@@ -63,7 +63,6 @@ static enum status check_world(struct comm *world, struct log *log) {
 
 static enum status run(struct comm *world, const struct stage_command *command) {
   struct log log = {.out = world->rank == 0 ? stdout : NULL, .name = command->node};
-  stage_watch_signals();
   enum status status = check_world(world, &log);
   if (status == STATUS_OK) status = stage_run(world, &log, command, functions[command->kind]);
   return status;
@@ -107,10 +106,10 @@ int main(int argc, char **argv) {
   if (strcmp(argv[1], "tokenize") == 0 && tokenize_command_is_meant(argc - 2, argv + 2))
     return tokenize(argc - 2, argv + 2);
   enum status status = stage_command_parse(&command, argc - 1, argv + 1);
-  const bool parsed = status == STATUS_OK;
   const bool yields = environment_integer("OMPI_MCA_mpi_yield_when_idle") > 0; /* by the launcher */
-  if (parsed) status = comm_init(&world, &(struct comm_options){.yield = yields});
-  const bool opened = parsed && status == STATUS_OK;
+  if (status == STATUS_OK) status = stage_watch_signals();
+  if (status == STATUS_OK) status = comm_init(&world, &(struct comm_options){.yield = yields});
+  const bool opened = status == STATUS_OK;
   if (opened) status = run(&world, &command);
   if (status != STATUS_OK && (!opened || world.rank == 0)) log_failure(STAGE_PROGRAM, status);
   if (opened) comm_finalize(&world);

@@ -56,8 +56,10 @@ enum status stage_folder(char path[STAGE_PATH_BYTES], const struct stage *stage,
  * different moments: reduce it before acting on it. Local. */
 bool stage_stop_requested(void);
 
-/* Makes those signals requests; a second one ends the process with exit code 75. Once per process,
- * by main. Local. */
-void stage_watch_signals(void);
+/* Makes those signals requests; a second one ends the process with exit code 75. One thread waits
+ * for them, all others, and what they start, have them blocked (R-SLM-7): no call of theirs is
+ * interrupted. Once per process, by main, before there are other threads. Local. ENVIRONMENT when
+ * the thread cannot be started. */
+enum status stage_watch_signals(void);
 
 #endif

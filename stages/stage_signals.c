@@ -1,24 +1,35 @@
 /* Signals that ask a stage to stop; apart, since tests bring their own stage_stop_requested. */
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <unistd.h>
 
 #include "stages/stage.h"
 
-static volatile sig_atomic_t stop_requests; /* written by the handler only */
+static sigset_t stop_signals;
+static atomic_int stop_requests; /* written by the watching thread only */
 
 /* A second request means that the time to stop in order is over (R-SLM-1). */
-static void request_stop(int signal) {
-  (void)signal;
-  if (++stop_requests > 1) _exit(error_exit_code(STATUS_STOPPED));
+static void *watch(void *unused) {
+  int signal;
+  while (sigwait(&stop_signals, &signal) == 0)
+    if (atomic_fetch_add(&stop_requests, 1) > 0) _exit(error_exit_code(STATUS_STOPPED));
+  return unused;
 }
 
-void stage_watch_signals(void) {
+enum status stage_watch_signals(void) {
   static const int signals[] = {SIGTERM, SIGINT, SIGUSR1, SIGUSR2};
-  struct sigaction action = {.sa_handler = request_stop, .sa_flags = SA_RESTART};
+  pthread_t watcher;
+  sigemptyset(&stop_signals);
   for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
-    sigaction(signals[i], &action, NULL);
+    sigaddset(&stop_signals, signals[i]);
+  pthread_sigmask(SIG_BLOCK, &stop_signals, NULL);
+  const int code = pthread_create(&watcher, NULL, watch, NULL);
+  CHECK(code == 0, STATUS_ENVIRONMENT, "no thread to watch for signals (error %d)", code);
+  pthread_detach(watcher);
+  return STATUS_OK;
 }
 
 bool stage_stop_requested(void) {
-  return stop_requests > 0;
+  return atomic_load(&stop_requests) > 0;
 }

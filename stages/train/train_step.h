@@ -23,9 +23,11 @@ struct train_result {
 
 /* Runs step train->counts.step: forward, backward, sums over ranks, one decision, update; counts
  * it. A step whose loss or gradient is not finite is computed again, if the step before was sound
- * (R-NUM-4); when they come back it changes no weight and no state of the optimizer.
- * Collective over world. DAMAGED for rows that cannot be read, NUMERIC when the update of an
- * earlier step left weights that are not finite. */
+ * (R-NUM-4); when they come back it changes no weight, no average and no state of the optimizer,
+ * and its loss is not among those that later ones are compared with (R-NUM-2). It counts as a step
+ * all the same: its rows are spent, and the schedule of the rate goes on (R-NUM-5). Collective over
+ * world. DAMAGED for rows that cannot be read, NUMERIC when the update of an earlier step left
+ * weights that are not finite. */
 enum status train_step(struct train *train, struct train_result *result);
 
 #endif
