@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "pipeline/base/appear.h"
+
 enum { LARGEST_CALL = 1 << 30 }; /* one call moves at most this much */
 
 enum status descriptor_open(int *fd, const char *path) {
@@ -24,7 +26,7 @@ enum status descriptor_create(int *fd, const char *path) {
 }
 
 enum status descriptor_reopen(int *fd, const char *path) {
-  *fd = open(path, O_RDWR | O_CLOEXEC);
+  *fd = appear_open(path, O_RDWR | O_CLOEXEC);
   CHECK(*fd >= 0, STATUS_WRITE, "cannot open '%s' for writing: %s", path, strerror(errno));
   return STATUS_OK;
 }

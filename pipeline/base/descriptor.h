@@ -11,8 +11,8 @@
 /* Opens for reading. Local. MISMATCH when nothing is there, ENVIRONMENT otherwise. */
 enum status descriptor_open(int *fd, const char *path);
 
-/* Creates or empties a file for reading and writing; opens an existing one without emptying it.
- * Local. WRITE on failure. */
+/* Creates or empties a file for reading and writing; opens an existing one, which another host may
+ * have made just now (appear.h), without emptying it. Local. WRITE on failure. */
 enum status descriptor_create(int *fd, const char *path);
 enum status descriptor_reopen(int *fd, const char *path);
 

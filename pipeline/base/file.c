@@ -72,13 +72,22 @@ enum status file_reserve(const char *path, uint64_t bytes) {
   return status;
 }
 
-static enum status make_one(const char *path) {
+/* Through a descriptor, since what is known of a name may be old (R-FS-3); one that may not be read
+ * may be passed. */
+static bool is_folder(const char *path) {
   struct stat info;
+  const int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const bool found = fd >= 0 ? fstat(fd, &info) == 0 : errno == EACCES && stat(path, &info) == 0;
+  if (fd >= 0) close(fd);
+  return found && S_ISDIR(info.st_mode);
+}
+
+static enum status make_one(const char *path) {
   if (mkdir(path, 0777) == 0) return STATUS_OK;
   const int cause = errno;
-  CHECK(cause == EEXIST && stat(path, &info) == 0, STATUS_WRITE, "cannot make folder '%s': %s",
-        path, strerror(cause));
-  CHECK(S_ISDIR(info.st_mode), STATUS_WRITE, "cannot make folder '%s': a file is in the way", path);
+  CHECK(cause == EEXIST, STATUS_WRITE, "cannot make folder '%s': %s", path, strerror(cause));
+  CHECK(is_folder(path), STATUS_WRITE, "cannot make folder '%s': %s", path,
+        errno == ENOTDIR ? "a file is in the way" : strerror(errno));
   return STATUS_OK;
 }
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "pipeline/base/appear.h"
 #include "pipeline/base/file.h"
 
 enum status duplicates_init(struct duplicates *seen, int64_t entries) {
@@ -87,7 +88,7 @@ enum status duplicates_read(struct text *list, const char *folder, int64_t bucke
   struct duplicate duplicate;
   enum status status = STATUS_OK;
   TRY(name_list(path, folder, bucket));
-  FILE *file = fopen(path, "rb");
+  FILE *file = appear_stream(path);
   CHECK(file, STATUS_DAMAGED, "%s: the list of duplicates is gone; run again", path);
   if (!seek_part(file, part))
     status = error_raise(STATUS_DAMAGED, __FILE__, __LINE__, __func__,

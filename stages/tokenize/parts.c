@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "pipeline/base/appear.h"
 #include "pipeline/base/file.h"
 
 struct header {
@@ -169,7 +170,7 @@ enum status part_read(struct part *part, const char *folder, bool with_tokens) {
   char path[PATH_MAX];
   part_clear(part);
   TRY(name_part(path, part, folder));
-  FILE *file = fopen(path, "rb");
+  FILE *file = appear_stream(path);
   CHECK(file, STATUS_DAMAGED, "%s: the part is gone; run again", path);
   const enum status status = read_open(part, file, path, with_tokens);
   fclose(file);

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pipeline/base/appear.h"
+
 struct header {
   uint64_t magic;
   struct hash128 key;
@@ -187,10 +189,10 @@ static enum status read_segment(struct text *out, struct segment *segment, FILE 
   return STATUS_OK;
 }
 
-static enum status open_file(FILE **file, const struct scatter_place *place) {
+static enum status open_file(FILE **file, const struct scatter_place *place, bool made) {
   char path[PATH_MAX];
   TRY(name_file(path, place));
-  *file = fopen(path, "rb");
+  *file = made ? appear_stream(path) : fopen(path, "rb");
   CHECK(*file, STATUS_DAMAGED, "%s is gone; run again", path);
   setvbuf(*file, NULL, _IONBF, 0);
   return STATUS_OK;
@@ -200,7 +202,7 @@ bool scatter_exists(const struct scatter_place *place) {
   struct text bytes = {0};
   struct segment segment;
   FILE *file;
-  enum status status = open_file(&file, place);
+  enum status status = open_file(&file, place, false);
   for (int64_t b = 0; status == STATUS_OK && b < place->buckets; b++) {
     rewind(file);
     status = read_segment(&bytes, &segment, file, place, b);
@@ -228,7 +230,7 @@ enum status scatter_read(struct scatter *scatter, const struct scatter_place *pl
   struct text bytes = {0};
   struct segment segment;
   FILE *file;
-  TRY(open_file(&file, place));
+  TRY(open_file(&file, place, true));
   enum status status = read_segment(&bytes, &segment, file, place, bucket);
   fclose(file);
   if (status == STATUS_OK) status = append(scatter, &bytes, &segment);
