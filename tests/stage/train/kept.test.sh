@@ -32,6 +32,7 @@ expected=$(printf '%s\n' "$best" 10 20 22 24 | sort -nu | tr '\n' ' ')
 check "the newest two, each tenth and the best stay (R-CKP-6): $(steps $folder)" test "$(steps $folder)" = "$expected"
 "$millrace" ckpt list $folder >output 2>&1
 check "ckpt list names the best" says "best: step-$best, held-out loss"
+check "a checkpoint takes the inodes that are documented, 3 and one for a GiB (R-FS-5)" test "$(find $folder/step-24 | wc -l)" -le 4
 "$millrace" ckpt verify $folder >output 2>&1
 check "all of them are whole" test $? -eq 0
 finish

@@ -1,6 +1,6 @@
 /* The head at V = 300,000 against double: log-sum-exp, and the gradients of hidden states and table
  * (R-VOC-2: gradients to 1e-5 with single precision tables, 1e-2 with bf16; log-sum-exp to two
- * units in the last place of single precision).
+ * units in the last place of single precision, also where states and table are bf16: R-VOC-4).
  */
 #include <float.h>
 #include <math.h>
