@@ -167,9 +167,9 @@ static enum status score_samples(struct evaluation *evaluation, const struct sta
   if (status == STATUS_OK) status = score_set(score, &set, 0);
   close_set(&set);
   TRY(status);
-  score->nfe = nfe;
+  score->nfe = nfe * node->options.candidates;
   log_line(stage->log, "%s, %lld calls: BLEU %.2f, ROUGE %.2f %.2f %.2f", node->name,
-           (long long)nfe, score->bleu, score->rouge[ROUGE_1], score->rouge[ROUGE_2],
+           (long long)score->nfe, score->bleu, score->rouge[ROUGE_1], score->rouge[ROUGE_2],
            score->rouge[ROUGE_L]);
   return STATUS_OK;
 }

@@ -13,6 +13,7 @@
 #include "monitoring/timer.h"
 #include "pipeline/artefact/manifest.h"
 #include "stages/flow/solo.h"
+#include "stages/sample/consensus.h"
 #include "stages/sample/given.h"
 #include "stages/sample/sample.h"
 #include "stages/sample/trajectory.h"
@@ -25,11 +26,10 @@ struct sampler {
   struct solo solo;
   struct tokenizer *tokenizer;
   struct given given;
-  int64_t texts;            /* of a set */
-  int32_t *tokens;          /* [batch, positions] */
-  float *confidence;        /* [batch, positions]; NULL: not wanted */
-  int32_t *calls;           /* [batch]; NULL: not wanted */
-  char tag[TAG_DIGITS + 1]; /* of the weights */
+  int64_t texts;                /* of a set */
+  struct consensus_texts drawn; /* owned; confidence and calls where they are wanted */
+  struct consensus consensus;   /* where there are several candidates */
+  char tag[TAG_DIGITS + 1];     /* of the weights */
   struct text text;
 };
 
@@ -49,7 +49,7 @@ static int64_t batch_of(const struct sampler *sampler) {
 /* The texts of one unit. */
 struct unit {
   struct sampler *sampler;
-  int64_t nfe, first, count;
+  int64_t nfe, first, count, candidate;
   struct trajectory trajectory;
 };
 
@@ -60,15 +60,15 @@ static enum status draw(void *context, struct tape *tape) {
   struct flow_request request = {.count = unit->count,
                                  .positions = flow->positions,
                                  .first = unit->first,
-                                 .seed = (uint64_t)options->seed,
+                                 .seed = consensus_seed((uint64_t)options->seed, unit->candidate),
                                  .nfe = unit->nfe,
                                  .options = options,
-                                 .confidence = unit->sampler->confidence,
-                                 .calls = unit->sampler->calls};
+                                 .confidence = unit->sampler->drawn.confidence,
+                                 .calls = unit->sampler->drawn.calls};
   given_show(&unit->sampler->given, &request);
   trajectory_watch(&unit->trajectory, &request);
   tape->recording = tape->training = false;
-  return flow->kind->sample(flow, tape, &request, unit->sampler->tokens);
+  return flow->kind->sample(flow, tape, &request, unit->sampler->drawn.tokens);
 }
 
 static enum status write_unit(struct sampler *sampler, const struct store_writer_options *options,
@@ -77,29 +77,42 @@ static enum status write_unit(struct sampler *sampler, const struct store_writer
   return unit_write(
       &(struct unit_texts){.count = count,
                            .positions = flow->positions,
-                           .tokens = sampler->tokens,
-                           .confidence = sampler->confidence,
-                           .calls = sampler->calls,
+                           .tokens = sampler->drawn.tokens,
+                           .confidence = sampler->drawn.confidence,
+                           .calls = sampler->drawn.calls,
                            .pairs = sampler->given.rows.pairs ? &sampler->given.rows : NULL,
                            .end = flow->eos,
                            .tokenizer = sampler->tokenizer},
       options, &sampler->text);
 }
 
+/* Draws a unit's texts once, or several times, of which the chosen ones stay. */
+static enum status draw_candidates(struct sampler *sampler, struct unit *unit) {
+  const int64_t candidates = sampler->stage->options->candidates;
+  for (unit->candidate = 0; unit->candidate < candidates; unit->candidate++) {
+    TRY(workspace_run(&sampler->solo.workspace, draw, unit));
+    if (candidates > 1)
+      consensus_keep(&sampler->consensus, unit->candidate, &sampler->drawn, unit->count);
+  }
+  if (candidates == 1) return STATUS_OK;
+  return consensus_choose(&sampler->consensus, sampler->given.before, sampler->solo.model.flow.eos,
+                          &sampler->drawn, unit->count);
+}
+
 /* Draws the texts of a unit. */
 static enum status draw_texts(struct sampler *sampler, struct set *set, int64_t first,
                               int64_t count) {
   const double start = timer_now();
-  struct unit drawn = {sampler, set->nfe, first, count, {.tokenizer = sampler->tokenizer}};
+  struct unit drawn = {sampler, set->nfe, first, count, 0, {.tokenizer = sampler->tokenizer}};
   TRY(given_read(&sampler->given, first, count));
-  enum status status = workspace_run(&sampler->solo.workspace, draw, &drawn);
+  enum status status = draw_candidates(sampler, &drawn);
   if (status == STATUS_OK)
     status = trajectory_write(&drawn.trajectory, sampler->stage->folder, set->name, first);
   trajectory_free(&drawn.trajectory);
   TRY(status);
   set->seconds += timer_now() - start;
   set->drawn += count;
-  for (int64_t i = 0; sampler->calls && i < count; i++) set->calls += sampler->calls[i];
+  for (int64_t i = 0; sampler->drawn.calls && i < count; i++) set->calls += sampler->drawn.calls[i];
   return STATUS_OK;
 }
 
@@ -137,7 +150,7 @@ static enum status note_calls(struct sampler *sampler, const struct set *set) {
   struct comm *comm = sampler->stage->comm;
   double sums[2] = {(double)set->calls, (double)set->drawn};
   char key[NAME_BYTES + 32];
-  if (!sampler->calls) return STATUS_OK;
+  if (!sampler->drawn.calls) return STATUS_OK;
   TRY(comm_allreduce(comm, sums, 2, DTYPE_F64, COMM_SUM));
   if (comm->rank != 0 || sums[1] <= 0) return STATUS_OK;
   snprintf(key, sizeof key, "calls.%s", set->name);
@@ -192,8 +205,8 @@ static enum status open_model(struct sampler *sampler) {
   struct stage *stage = sampler->stage;
   const struct recipe_node *node;
   TRY(recipe_upstream(&node, stage->recipe, stage->node, IN_PRETRAIN | IN_DISTILL));
-  TRY(solo_open(&sampler->solo, stage, node, stage->options->weights_step, stage->options->precision,
-                "sample"));
+  TRY(solo_open(&sampler->solo, stage, node, stage->options->weights_step,
+                stage->options->precision, "sample"));
   snprintf(sampler->tag, sizeof sampler->tag, "%.*s", TAG_DIGITS,
            model_weights_hash(&sampler->solo.model));
   return STATUS_OK;
@@ -225,27 +238,42 @@ static enum status open_given(struct sampler *sampler) {
   return STATUS_OK;
 }
 
+static enum status open_consensus(struct sampler *sampler) {
+  const struct stage *stage = sampler->stage;
+  const int64_t candidates = stage->options->candidates;
+  if (candidates == 1) return STATUS_OK;
+  CHECK(sampler->given.rows.pairs, STATUS_MISMATCH,
+        "node '%s': candidates agree on targets of pairs, and the rows are whole texts; leave out "
+        "candidates",
+        stage->node->name);
+  return consensus_open(&sampler->consensus, candidates, batch_of(sampler),
+                        sampler->solo.model.flow.positions, &sampler->drawn);
+}
+
 static enum status open_texts(struct sampler *sampler) {
   const struct options *options = sampler->stage->options;
+  struct consensus_texts *drawn = &sampler->drawn;
   TRY(open_tokenizer(sampler));
   TRY(open_given(sampler));
   const size_t batch = (size_t)batch_of(sampler);
   const size_t count = batch * (size_t)sampler->solo.model.flow.positions;
-  sampler->tokens = calloc(count, sizeof *sampler->tokens);
-  if (options->confidence) sampler->confidence = calloc(count, sizeof *sampler->confidence);
-  if (options->elf_patience > 0) sampler->calls = calloc(batch, sizeof *sampler->calls);
-  CHECK(sampler->tokens && !options->confidence == !sampler->confidence &&
-            (options->elf_patience > 0) == !!sampler->calls,
+  drawn->tokens = calloc(count, sizeof *drawn->tokens);
+  if (options->confidence) drawn->confidence = calloc(count, sizeof *drawn->confidence);
+  if (options->elf_patience > 0) drawn->calls = calloc(batch, sizeof *drawn->calls);
+  CHECK(drawn->tokens && !options->confidence == !drawn->confidence &&
+            (options->elf_patience > 0) == !!drawn->calls,
         STATUS_ENVIRONMENT, "out of memory: %zu sampled tokens", count);
+  TRY(open_consensus(sampler));
   return text_add(&sampler->text, "");
 }
 
 static void close_all(struct sampler *sampler) {
   given_close(&sampler->given);
   text_free(&sampler->text);
-  free(sampler->tokens);
-  free(sampler->confidence);
-  free(sampler->calls);
+  consensus_close(&sampler->consensus);
+  free(sampler->drawn.tokens);
+  free(sampler->drawn.confidence);
+  free(sampler->drawn.calls);
   tokenizer_close(sampler->tokenizer);
   solo_close(&sampler->solo);
 }

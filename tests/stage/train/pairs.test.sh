@@ -16,6 +16,8 @@ cat >>p.yaml <<EOF
   two: {$elf, ranks: 2}
   four: {$elf, ranks: 4, vocabulary_group: 2}
   targets: {run: sample, from: one, samples: 14, nfe: [3], elf_source_guidance: 2}
+  agreed: {run: sample, from: one, samples: 14, nfe: [3], elf_source_guidance: 2, candidates: 4}
+  scores: {run: evaluate, from: [targets, agreed]}
   token_latents: {run: embed, from: tokens, encoder: random, encoder_width: 16, encoder_depth: 1, encoder_heads: 2}
   writer: {run: pretrain, method: elf, from: [tokens, token_latents], steps: 2}
   texts: {run: sample, from: writer, samples: 14, nfe: [3], sampler: sde}
@@ -29,7 +31,9 @@ texts() { # texts NODE: the ids of all its texts, a line each
   local shard
   for shard in runs/toy/$1/nfe3-*.zst; do "$millrace" data head "$shard" tokens 99 | sed 's/^[^]]*\] *//'; done
 }
-for node in targets texts; do
+check "4 candidates are 12 network calls a text" grep -q '"nfe": 12,' runs/toy/scores/evaluation.json
+check "the candidate that others agree with is not always the first" [ "$(texts targets)" != "$(texts agreed)" ]
+for node in targets agreed texts; do
   alone=$(texts $node)
   check "$node: 14 texts of one rank" [ "$(echo "$alone" | wc -l)" -eq 14 ]
   for layout in 2.3 4.2; do
@@ -38,4 +42,7 @@ for node in targets texts; do
     check "$node: the same from ${layout%.*} ranks, ${layout#*.} texts at a time" [ "$(texts $node)" = "$alone" ]
   done
 done
+"$millrace" run p.yaml --node texts --set texts.candidates=2 >output 2>&1
+check "candidates of whole texts are refused" [ $? -ne 0 ]
+check "and the reason is said" says "candidates agree on targets of pairs"
 finish
