@@ -17,6 +17,7 @@ struct submission {
   struct graph graph;
   char jobs[RECIPE_NODES][LEDGER_JOB_BYTES]; /* of nodes that will be made */
   size_t submitted;
+  bool trial; /* Slurm is only asked whether it would run the jobs */
 };
 
 static enum status read_template(struct submission *s) {
@@ -48,6 +49,7 @@ static enum status submit_script(struct submission *s, const struct slurm_job *j
                                  const struct text *script) {
   const struct recipe_node *node = job->node;
   char path[PATH_MAX], *id = s->jobs[node - s->run->recipe.nodes];
+  if (s->trial) return launch_slurm_try(script, job, s->arguments);
   TRY(run_path(path, s->run, node->name, job->array ? ".array.job.sh" : ".job.sh"));
   s->submitted++;
   if (s->arguments->dry_run) {
@@ -116,7 +118,7 @@ static enum status submit_array(struct submission *s, const struct recipe_node *
   struct slurm_job job = {
       .node = node, .ranks = 1, .threads = 1, .flags = flags, .dependency = dependency};
   widen(&job, &s->run->recipe);
-  if (count < wanted)
+  if (count < wanted && !s->trial)
     printf("%-14s %lld configurations, and MaxArraySize allows %lld tasks: each makes up to %lld\n",
            node->name, (long long)wanted, (long long)most,
            (long long)((wanted + count - 1) / count));
@@ -168,17 +170,14 @@ static enum status is_under_way(bool *under_way, struct submission *s, size_t in
   const bool queued = *entry.job && launch_slurm_is_queued(entry.job);
   *under_way = queued || s->graph.nodes[index].running;
   if (queued) snprintf(s->jobs[index], LEDGER_JOB_BYTES, "%s", entry.job);
-  if (queued) printf("%-14s job %s is in the queue\n", name, entry.job);
-  if (*under_way && !queued)
+  if (queued && !s->trial) printf("%-14s job %s is in the queue\n", name, entry.job);
+  if (*under_way && !queued && !s->trial)
     printf("%-14s is being made by %s\n", name, s->graph.nodes[index].holder);
   return STATUS_OK;
 }
 
-static enum status submit_all(struct submission *s) {
-  TRY(site_find(&s->site, s->arguments));
-  TRY(read_template(s));
-  TRY(graph_examine(&s->graph, s->run));
-  if (!s->arguments->dry_run) TRY(run_prepare(s->run));
+static enum status submit_nodes(struct submission *s, bool trial) {
+  s->trial = trial;
   for (size_t i = 0; i < s->run->recipe.node_count; i++) {
     const size_t index = s->run->recipe.order[i];
     bool under_way;
@@ -187,6 +186,17 @@ static enum status submit_all(struct submission *s) {
     TRY(is_under_way(&under_way, s, index));
     if (!under_way) TRY(submit_node(s, index));
   }
+  return STATUS_OK;
+}
+
+/* No job is submitted unless all of them could run. */
+static enum status submit_all(struct submission *s) {
+  TRY(site_find(&s->site, s->arguments));
+  TRY(read_template(s));
+  TRY(graph_examine(&s->graph, s->run));
+  TRY(submit_nodes(s, true));
+  if (!s->arguments->dry_run) TRY(run_prepare(s->run));
+  TRY(submit_nodes(s, false));
   printf("%zu jobs %s for '%s': %s\n", s->submitted,
          s->arguments->dry_run ? "would be submitted" : "submitted", s->run->recipe.name,
          s->run->folder);

@@ -1,8 +1,11 @@
 #include "pipeline/driver/launch_slurm.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "pipeline/base/file.h"
 #include "pipeline/driver/process.h"
 
 enum { DEFAULT_ARRAY_SIZE = 1001 };
@@ -67,6 +70,14 @@ static enum status read_job(char job[LEDGER_JOB_BYTES], const struct text *outpu
   return STATUS_OK;
 }
 
+/* What the user asks of sbatch besides, and the script. */
+static enum status add_own(struct launch *command, const char *path,
+                           const struct arguments *arguments) {
+  for (size_t i = 0; i < arguments->sbatch.count; i++)
+    TRY(launch_add(command, "%s", arguments->sbatch.items[i]));
+  return launch_add(command, "%s", path);
+}
+
 enum status launch_slurm_submit(char id[LEDGER_JOB_BYTES], const char *path, const struct run *run,
                                 const struct slurm_job *job, const struct arguments *arguments) {
   struct launch command = {0};
@@ -81,14 +92,57 @@ enum status launch_slurm_submit(char id[LEDGER_JOB_BYTES], const char *path, con
     TRY(launch_add(&command, "--array=%s", job->array));
     TRY(launch_add(&command, "--output=%s/%s.%%a.job.log", run->folder, job->node->name));
   }
-  for (size_t i = 0; i < arguments->sbatch.count; i++)
-    TRY(launch_add(&command, "%s", arguments->sbatch.items[i]));
-  TRY(launch_add(&command, "%s", path));
+  TRY(add_own(&command, path, arguments));
   enum status status = process_capture(&output, command.words);
   if (status == STATUS_OK) status = read_job(id, &output);
   text_free(&output);
   TRY(status);
   return STATUS_OK;
+}
+
+/* The words of a trial, whose complaint is to come as output. */
+static enum status list_trial(struct launch *command, const char *path, const struct slurm_job *job,
+                              const struct arguments *arguments) {
+  static const char script[] = "exec \"$@\" 2>&1";
+  static const char *const words[] = {"sh", "-c", script, "sh", "sbatch", "--test-only"};
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+    TRY(launch_add(command, "%s", words[i]));
+  if (job->array) TRY(launch_add(command, "--array=%s", job->array));
+  return add_own(command, path, arguments);
+}
+
+/* A Slurm that cannot be asked has not refused: sbatch itself will say what is wrong. */
+static enum status try_script(const char *path, const struct slurm_job *job,
+                              const struct arguments *arguments) {
+  struct launch command = {0};
+  struct text said = {0};
+  TRY(text_add(&said, ""));
+  TRY(list_trial(&command, path, job, arguments));
+  const bool failed = process_capture(&said, command.words) != STATUS_OK;
+  const char *refusal = failed ? strstr(said.bytes, "allocation failure: ") : NULL;
+  enum status status = STATUS_OK;
+  error_clear();
+  if (refusal)
+    status = error_raise(STATUS_MISMATCH, __FILE__, __LINE__, __func__,
+                         "node '%s': Slurm would not run its job, and none was submitted: %.*s; "
+                         "change the job template, or what --sbatch gives",
+                         job->node->name, (int)strcspn(refusal, "\n"), refusal);
+  text_free(&said);
+  return status;
+}
+
+enum status launch_slurm_try(const struct text *script, const struct slurm_job *job,
+                             const struct arguments *arguments) {
+  char path[PATH_MAX];
+  const char *folder = getenv("TMPDIR");
+  snprintf(path, sizeof path, "%s/millrace-job-XXXXXX", folder ? folder : "/tmp");
+  const int fd = mkstemp(path);
+  CHECK(fd >= 0, STATUS_ENVIRONMENT, "cannot make a temporary file '%s'", path);
+  close(fd);
+  enum status status = file_write(path, script->bytes, script->length);
+  if (status == STATUS_OK) status = try_script(path, job, arguments);
+  unlink(path);
+  return status;
 }
 
 int64_t launch_slurm_tasks(void) {

@@ -32,6 +32,12 @@ enum status launch_slurm_script(struct text *script, const struct text *template
 enum status launch_slurm_submit(char id[LEDGER_JOB_BYTES], const char *path, const struct run *run,
                                 const struct slurm_job *job, const struct arguments *arguments);
 
+/* Asks Slurm whether it would ever run such a job, without submitting it (R-SLM-8). Local. MISMATCH
+ * when it would not, with what it says: no such partition or account, more nodes or time than there
+ * are. Nothing is found where there is no sbatch, or no Slurm that answers it. */
+enum status launch_slurm_try(const struct text *script, const struct slurm_job *job,
+                             const struct arguments *arguments);
+
 /* Tasks that an array of jobs may have: Slurm's MaxArraySize less one, its default where it cannot
  * be asked. Local. */
 int64_t launch_slurm_tasks(void);

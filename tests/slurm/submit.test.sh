@@ -1,6 +1,6 @@
 # `millrace submit` on a real Slurm of two nodes: jobs, dependencies, requeue after 75, the ledger
 # alone: two clusters would share their ports.
-# (issue 2 item 9; R-SLM-4, R-SLM-5, R-SLM-6).
+# (issue 2 item 9; R-SLM-4, R-SLM-5, R-SLM-6, R-SLM-8).
 . "$ROOT/tests/common/tap.sh"
 . "$ROOT/tests/slurm/cluster.sh"
 missing=$(cluster_missing)
@@ -28,6 +28,14 @@ if ! cluster_start; then
   exit 1
 fi
 
+for wrong in --cpus-per-task=4096 --partition=nowhere; do
+  submit g.yaml $fake --sbatch $wrong
+  check "$wrong is found before the first job: exit 78 (R-SLM-8)" [ $? -eq 78 ]
+  check "$wrong: the node and what Slurm says are named" grep -q "node 'tokens': Slurm would not run its job.*: allocation failure: " output
+  check "$wrong: nothing is queued or made" [ -z "$(squeue --noheader)" -a ! -e runs ]
+done
+submit g.yaml $fake --dry-run --sbatch --cpus-per-task=4096
+check "a dry run finds it as well" [ $? -eq 78 ]
 submit g.yaml $fake
 check "every node becomes a job" says "7 jobs submitted for 'g'"
 first=$(sed -n 's/^tokens *job \([0-9]*\).*/\1/p' output)
