@@ -101,6 +101,13 @@ static json_t *score_to_json(const struct evaluation_score *score) {
   return object;
 }
 
+static json_t *signatures(void) {
+  json_t *object = json_object();
+  set_text(object, "bleu", EVALUATION_BLEU_SIGNATURE);
+  set_text(object, "rouge", EVALUATION_ROUGE_SIGNATURE);
+  return object;
+}
+
 static json_t *to_json(const struct evaluation *evaluation) {
   json_t *root = json_object(), *systems = json_array(), *models = json_array();
   json_t *bounds = json_array(), *scores = json_array();
@@ -127,6 +134,7 @@ static json_t *to_json(const struct evaluation *evaluation) {
   for (size_t i = 0; i < evaluation->score_count; i++)
     json_array_append_new(scores, score_to_json(&evaluation->scores[i]));
   json_object_set_new(root, "scores", scores);
+  if (evaluation->score_count > 0) json_object_set_new(root, "signatures", signatures());
   return root;
 }
 

@@ -11,6 +11,10 @@
 #define EVALUATION_FILE_NAME "evaluation.json"
 #define EVALUATION_PROTOCOL "millrace-evaluate/1"
 
+/* How scores of targets are computed, as sacreBLEU and rouge-score would say it. */
+#define EVALUATION_BLEU_SIGNATURE "nrefs:1|case:lc|eff:yes|tok:13a|smooth:exp"
+#define EVALUATION_ROUGE_SIGNATURE "rouge:1,2,L|score:f1|stemmer:yes|mean:texts"
+
 enum { EVALUATION_TEXTS = 4, EVALUATION_NAME_BYTES = 64 };
 
 /* One set of texts: a system at one number of network calls, or held-out text. */

@@ -147,8 +147,9 @@ static enum status write_scores(struct text *html, const struct evaluation *eval
                       score->rouge_error[kind]));
     TRY(text_add(html, "</tr>\n"));
   }
-  return text_add(html, "</table>\n<p class='soft'>BLEU: lower case, 13a tokens. ROUGE: F1 of "
-                        "stemmed words, with standard errors over texts.</p>\n");
+  return text_add(html, "</table>\n<p class='soft'>BLEU " EVALUATION_BLEU_SIGNATURE
+                        "<br>ROUGE " EVALUATION_ROUGE_SIGNATURE
+                        ", with standard errors over texts</p>\n");
 }
 
 /* One measure against the number of network calls, a line for each system that has several. */

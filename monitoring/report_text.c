@@ -85,7 +85,8 @@ static enum status write_scores(struct text *out, const struct evaluation *evalu
       TRY(text_format(out, " %7.2f +- %4.2f", score->rouge[kind], score->rouge_error[kind]));
     TRY(text_add(out, "\n"));
   }
-  return text_add(out, "BLEU: lower case, 13a; ROUGE: F1 of stems, +- standard error over texts\n");
+  return text_add(out, "BLEU " EVALUATION_BLEU_SIGNATURE "\nROUGE " EVALUATION_ROUGE_SIGNATURE
+                       ", +- standard error over texts\n");
 }
 
 /* The text on few lines of bounded width; control characters become spaces. */

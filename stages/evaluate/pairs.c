@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "monitoring/evaluation.h"
 #include "monitoring/log.h"
@@ -142,6 +143,19 @@ static enum status add_score(struct evaluation *evaluation, struct evaluation_sc
   return STATUS_OK;
 }
 
+/* All sets are of one tokenizer (R-TOK-5). */
+static enum status note_tokenizer(struct evaluation *evaluation, const struct set *set) {
+  const char *hash = store_value(&set->store, "tokenizer");
+  CHECK(hash, STATUS_DAMAGED, "'%s' does not say of which tokenizer it is; sample it again",
+        set->store.folder);
+  if (!*evaluation->tokenizer_hash)
+    snprintf(evaluation->tokenizer_hash, sizeof evaluation->tokenizer_hash, "%s", hash);
+  CHECK(strcmp(evaluation->tokenizer_hash, hash) == 0, STATUS_MISMATCH,
+        "'%s' is of tokenizer %s, the samples before it of %s; evaluate them apart",
+        set->store.folder, hash, evaluation->tokenizer_hash);
+  return STATUS_OK;
+}
+
 /* The lead words are scored once, for the first set. */
 static enum status add_lead(struct evaluation *evaluation, struct set *set) {
   struct evaluation_score *score;
@@ -162,6 +176,7 @@ static enum status score_samples(struct evaluation *evaluation, const struct sta
   snprintf(name, sizeof name, "nfe%lld", (long long)nfe);
   TRY(stage_folder(folder, stage, node));
   enum status status = open_set(&set, folder, name);
+  if (status == STATUS_OK) status = note_tokenizer(evaluation, &set);
   if (status == STATUS_OK) status = add_lead(evaluation, &set);
   if (status == STATUS_OK) status = add_score(evaluation, &score, node->name);
   if (status == STATUS_OK) status = score_set(score, &set, 0);

@@ -32,6 +32,9 @@ texts() { # texts NODE: the ids of all its texts, a line each
   for shard in runs/toy/$1/nfe3-*.zst; do "$millrace" data head "$shard" tokens 99 | sed 's/^[^]]*\] *//'; done
 }
 check "4 candidates are 12 network calls a text" grep -q '"nfe": 12,' runs/toy/scores/evaluation.json
+check "scores carry signatures (R-EVA-1)" grep -q '"bleu": "nrefs:1|case:lc|eff:yes|tok:13a|smooth:exp"' runs/toy/scores/evaluation.json
+check "and the hash of the tokenizer (R-TOK-5)" grep -q "\"tokenizer_hash\": \"$(sed -nE 's/.*"hash": *"([0-9a-f]+)".*/\1/p' \
+  runs/toy/pairs/tokenizer.json)\"" runs/toy/scores/evaluation.json
 check "the candidate that others agree with is not always the first" [ "$(texts targets)" != "$(texts agreed)" ]
 for node in targets agreed texts; do
   alone=$(texts $node)
