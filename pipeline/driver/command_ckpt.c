@@ -61,32 +61,43 @@ static enum status each_step(const char *folder, int64_t *count, void *context,
   return STATUS_OK;
 }
 
+/* What is said of the steps of a folder. */
+struct listing {
+  int64_t latest; /* that the pointer names; -1: none */
+  int64_t best; /* that had the least held-out loss, as `latest` knows (keep_best); -1: not kept */
+  double loss;  /* its */
+  bool damaged; /* whether it is marked so */
+};
+
 static enum status visit_list(const char *folder, const struct checkpoint_step *step,
                               void *context) {
-  return list_step(folder, step, *(const int64_t *)context);
+  struct listing *listing = context;
+  if (step->step == listing->best) listing->damaged = step->damaged;
+  return list_step(folder, step, listing->latest);
 }
 
-/* Which of them had the least held-out loss, as the step that `latest` names knows (keep_best). */
-static void print_best(const char *folder, int64_t latest) {
+static void find_best(struct listing *listing, const char *folder) {
   char path[PATH_MAX];
   struct manifest manifest = {0};
-  int64_t step;
-  double loss;
-  if (checkpoint_folder_step(path, folder, latest) != STATUS_OK ||
+  if (checkpoint_folder_step(path, folder, listing->latest) != STATUS_OK ||
       manifest_read(&manifest, path) != STATUS_OK)
     return;
-  if (scalars_find(&manifest.state, "best_step") &&
-      scalars_get_integer(&manifest.state, "best_step", &step) == STATUS_OK &&
-      scalars_get_real(&manifest.state, "best_loss", &loss) == STATUS_OK)
-    printf("best: step-%" PRId64 ", held-out loss %.4f\n", step, loss);
+  if (!scalars_find(&manifest.state, "best_step") ||
+      scalars_get_integer(&manifest.state, "best_step", &listing->best) != STATUS_OK ||
+      scalars_get_real(&manifest.state, "best_loss", &listing->loss) != STATUS_OK)
+    listing->best = -1;
   manifest_free(&manifest);
 }
 
 static enum status list(const char *folder) {
-  int64_t latest = -1, count = 0;
-  if (checkpoint_folder_latest(folder, &latest) != STATUS_OK) latest = -1;
-  TRY(each_step(folder, &count, &latest, visit_list));
-  print_best(folder, latest);
+  int64_t count = 0;
+  struct listing listing = {.best = -1};
+  if (checkpoint_folder_latest(folder, &listing.latest) != STATUS_OK) listing.latest = -1;
+  find_best(&listing, folder);
+  TRY(each_step(folder, &count, &listing, visit_list));
+  if (listing.best >= 0)
+    printf("best: step-%" PRId64 ", held-out loss %.4f%s\n", listing.best, listing.loss,
+           listing.damaged ? ", marked damaged" : "");
   return STATUS_OK;
 }
 

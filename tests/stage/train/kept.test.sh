@@ -35,4 +35,7 @@ check "ckpt list names the best" says "best: step-$best, held-out loss"
 check "a checkpoint takes the inodes that are documented, 3 and one for a GiB (R-FS-5)" test "$(find $folder/step-24 | wc -l)" -le 4
 "$millrace" ckpt verify $folder >output 2>&1
 check "all of them are whole" test $? -eq 0
+echo "block 0" >"$folder/step-$best.damaged"
+"$millrace" ckpt list $folder >output 2>&1
+check "a best one that is marked damaged is said to be" grep -q "^best: step-$best, held-out loss [0-9.]*, marked damaged\$" output
 finish
