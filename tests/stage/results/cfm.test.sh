@@ -54,7 +54,7 @@ results >output 2>&1
 check "the whole set trains" [ $? -eq 0 ]
 check "and its page has every generator" [ "$(grep -cE '^\| (base|forward_kl|jsd|reverse_kl|lambda[57][05]|distilled75) \| [124] \|' page/cfm.md)" -eq 21 ]
 check "and the schedule of its base" grep -qF '`base` has 0,' page/cfm.md
-check "and says how it was made" grep -qE 'cfm-tiny.*seeds 1 .lambda: 1., 1 ranks:$' page/cfm.md
+check "and says how it was made" grep -qE 'cfm-tiny.*seeds 1 .lambda: 1., 1 rank:$' page/cfm.md
 check "and charts" [ -s page/cfm-lambda.svg ]
 results >output 2>&1
 check "a second time nothing is trained" says "finished: "
