@@ -33,5 +33,7 @@ int appear_open(const char *path, int flags) {
 
 FILE *appear_stream(const char *path) {
   const int fd = appear_open(path, O_RDONLY | O_CLOEXEC);
-  return fd < 0 ? NULL : fdopen(fd, "rb");
+  FILE *stream = fd < 0 ? NULL : fdopen(fd, "rb");
+  if (fd >= 0 && !stream) close(fd);
+  return stream;
 }

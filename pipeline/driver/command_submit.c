@@ -180,7 +180,7 @@ static enum status submit_nodes(struct submission *s, bool trial) {
   s->trial = trial;
   for (size_t i = 0; i < s->run->recipe.node_count; i++) {
     const size_t index = s->run->recipe.order[i];
-    bool under_way;
+    bool under_way = false;
     if (s->graph.nodes[index].state == NODE_FINISHED) continue;
     TRY(graph_check_node(&s->graph, index));
     TRY(is_under_way(&under_way, s, index));

@@ -116,8 +116,8 @@ static enum status try_script(const char *path, const struct slurm_job *job,
                               const struct arguments *arguments) {
   struct launch command = {0};
   struct text said = {0};
-  TRY(text_add(&said, ""));
   TRY(list_trial(&command, path, job, arguments));
+  TRY(text_add(&said, ""));
   const bool failed = process_capture(&said, command.words) != STATUS_OK;
   const char *refusal = failed ? strstr(said.bytes, "allocation failure: ") : NULL;
   enum status status = STATUS_OK;

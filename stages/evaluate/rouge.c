@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pipeline/base/subsequence.h"
 #include "stages/evaluate/porter.h"
 
 enum { SHORT_WORD = 3 }; /* is not stemmed */
@@ -38,19 +39,10 @@ static double f1(int64_t common, int64_t text, int64_t reference) {
   return text + reference > 0 ? 2 * (double)common / (double)(text + reference) : 0;
 }
 
-/* Row by row of the usual table, of which one row is kept. */
 static enum status longest_common(int64_t *longest, const struct words *a, const struct words *b) {
   int64_t *row = calloc(b->count + 1, sizeof *row);
   CHECK(row, STATUS_ENVIRONMENT, "out of memory: %zu words", b->count);
-  for (size_t i = 0; i < a->count; i++) {
-    int64_t diagonal = 0;
-    for (size_t j = 0; j < b->count; j++) {
-      const int64_t above = row[j + 1], best = row[j] > above ? row[j] : above;
-      row[j + 1] = a->ids[i] == b->ids[j] ? diagonal + 1 : best;
-      diagonal = above;
-    }
-  }
-  *longest = row[b->count];
+  *longest = subsequence_longest(row, a->ids, a->count, b->ids, b->count);
   free(row);
   return STATUS_OK;
 }

@@ -4,12 +4,7 @@
 #include <string.h>
 
 #include "pipeline/base/random.h"
-
-/* The tokens of one target. */
-struct target {
-  const int32_t *tokens;
-  int64_t count;
-};
+#include "pipeline/base/subsequence.h"
 
 uint64_t consensus_seed(uint64_t seed, int64_t candidate) {
   const struct random_stream stream = random_open(seed, "sample.candidate", (uint64_t)candidate, 0);
@@ -54,49 +49,65 @@ static int64_t row_of(const struct consensus *consensus, int64_t candidate, int6
   return candidate * consensus->batch + text;
 }
 
-static struct target target_of(const struct consensus *consensus, int64_t row, int64_t source,
-                               int32_t end) {
-  struct target target = {.tokens = consensus->drawn.tokens + row * consensus->positions + source};
-  while (target.count < consensus->positions - source && target.tokens[target.count] != end)
-    target.count++;
-  return target;
+/* The targets of one text, and what comparing them takes. */
+struct targets {
+  uint64_t *ids;  /* [candidates, positions] their tokens */
+  size_t *counts; /* [candidates] how many those are */
+  int64_t *row;   /* [positions + 1] scratch */
+  double *sums;   /* [candidates] of agreements with the others */
+};
+
+static enum status targets_open(struct targets *targets, const struct consensus *consensus) {
+  const size_t candidates = (size_t)consensus->candidates, T = (size_t)consensus->positions;
+  *targets = (struct targets){.ids = calloc(candidates * T, sizeof *targets->ids),
+                              .counts = calloc(candidates, sizeof *targets->counts),
+                              .row = calloc(T + 1, sizeof *targets->row),
+                              .sums = calloc(candidates, sizeof *targets->sums)};
+  CHECK(targets->ids && targets->counts && targets->row && targets->sums, STATUS_ENVIRONMENT,
+        "out of memory: %zu candidates of %zu tokens", candidates, T);
+  return STATUS_OK;
 }
 
-/* Row by row of the usual table, of which one row, table[positions + 1], is kept. */
-static int64_t longest_common(int64_t *table, const struct target *a, const struct target *b) {
-  memset(table, 0, (size_t)(b->count + 1) * sizeof *table);
-  for (int64_t i = 0; i < a->count; i++) {
-    int64_t diagonal = 0;
-    for (int64_t j = 0; j < b->count; j++) {
-      const int64_t above = table[j + 1], best = table[j] > above ? table[j] : above;
-      table[j + 1] = a->tokens[i] == b->tokens[j] ? diagonal + 1 : best;
-      diagonal = above;
-    }
+static void targets_close(struct targets *targets) {
+  free(targets->ids);
+  free(targets->counts);
+  free(targets->row);
+  free(targets->sums);
+}
+
+static void read_targets(struct targets *targets, const struct consensus *consensus, int64_t text,
+                         int64_t source, int32_t end) {
+  const int64_t T = consensus->positions;
+  for (int64_t c = 0; c < consensus->candidates; c++) {
+    const int32_t *tokens = consensus->drawn.tokens + row_of(consensus, c, text) * T;
+    uint64_t *ids = targets->ids + c * T;
+    size_t count = 0;
+    for (int64_t t = source; t < T && tokens[t] != end; t++) ids[count++] = (uint64_t)tokens[t];
+    targets->counts[c] = count;
+    targets->sums[c] = 0;
   }
-  return table[b->count];
 }
 
 /* Two empty targets agree. */
-static double agreement(int64_t *table, const struct target *a, const struct target *b) {
-  const int64_t both = a->count + b->count;
-  return both > 0 ? 2 * (double)longest_common(table, a, b) / (double)both : 1;
+static double agreement(const struct targets *targets, int64_t positions, int64_t one,
+                        int64_t other) {
+  const size_t n = targets->counts[one], m = targets->counts[other];
+  const int64_t common = subsequence_longest(targets->row, targets->ids + one * positions, n,
+                                             targets->ids + other * positions, m);
+  return n + m > 0 ? 2 * (double)common / (double)(n + m) : 1;
 }
 
-/* The candidate of a text with the largest sum of agreements with the others. */
-static int64_t choose(const struct consensus *consensus, int64_t *table, int64_t text,
-                      int64_t source, int32_t end) {
+/* The candidate with the largest sum of agreements with the others. */
+static int64_t choose(struct targets *targets, const struct consensus *consensus) {
   int64_t chosen = 0;
-  double most = -1;
-  for (int64_t c = 0; c < consensus->candidates; c++) {
-    const struct target one = target_of(consensus, row_of(consensus, c, text), source, end);
-    double sum = 0;
-    for (int64_t d = 0; d < consensus->candidates; d++) {
-      const struct target other = target_of(consensus, row_of(consensus, d, text), source, end);
-      if (d != c) sum += agreement(table, &one, &other);
+  for (int64_t c = 0; c < consensus->candidates; c++)
+    for (int64_t d = c + 1; d < consensus->candidates; d++) {
+      const double both = agreement(targets, consensus->positions, c, d);
+      targets->sums[c] += both;
+      targets->sums[d] += both;
     }
-    if (sum > most) chosen = c;
-    if (sum > most) most = sum;
-  }
+  for (int64_t c = 1; c < consensus->candidates; c++)
+    if (targets->sums[c] > targets->sums[chosen]) chosen = c;
   return chosen;
 }
 
@@ -107,20 +118,26 @@ static int32_t all_calls(const struct consensus *consensus, int64_t text) {
   return calls;
 }
 
+/* Text i is candidate `chosen` from here on. */
+static void take(const struct consensus *consensus, int64_t chosen,
+                 const struct consensus_texts *texts, int64_t i) {
+  const struct consensus_texts *drawn = &consensus->drawn;
+  const int64_t T = consensus->positions, from = row_of(consensus, chosen, i) * T;
+  memcpy(texts->tokens + i * T, drawn->tokens + from, (size_t)T * sizeof *texts->tokens);
+  if (texts->confidence)
+    memcpy(texts->confidence + i * T, drawn->confidence + from,
+           (size_t)T * sizeof *texts->confidence);
+  if (texts->calls) texts->calls[i] = all_calls(consensus, i);
+}
+
 enum status consensus_choose(const struct consensus *consensus, const int32_t *sources, int32_t end,
                              const struct consensus_texts *texts, int64_t count) {
-  const struct consensus_texts *drawn = &consensus->drawn;
-  const int64_t T = consensus->positions;
-  int64_t *table = calloc((size_t)T + 1, sizeof *table);
-  CHECK(table, STATUS_ENVIRONMENT, "out of memory: texts of %lld tokens", (long long)T);
-  for (int64_t i = 0; i < count; i++) {
-    const int64_t row = row_of(consensus, choose(consensus, table, i, sources[i], end), i);
-    memcpy(texts->tokens + i * T, drawn->tokens + row * T, (size_t)T * sizeof *texts->tokens);
-    if (texts->confidence)
-      memcpy(texts->confidence + i * T, drawn->confidence + row * T,
-             (size_t)T * sizeof *texts->confidence);
-    if (texts->calls) texts->calls[i] = all_calls(consensus, i);
+  struct targets targets;
+  const enum status status = targets_open(&targets, consensus);
+  for (int64_t i = 0; status == STATUS_OK && i < count; i++) {
+    read_targets(&targets, consensus, i, sources[i], end);
+    take(consensus, choose(&targets, consensus), texts, i);
   }
-  free(table);
-  return STATUS_OK;
+  targets_close(&targets);
+  return status;
 }

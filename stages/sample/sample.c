@@ -90,6 +90,9 @@ static enum status write_unit(struct sampler *sampler, const struct store_writer
 static enum status draw_candidates(struct sampler *sampler, struct unit *unit) {
   const int64_t candidates = sampler->stage->options->candidates;
   for (unit->candidate = 0; unit->candidate < candidates; unit->candidate++) {
+    CHECK(unit->candidate == 0 || !stage_stop_requested(), STATUS_STOPPED,
+          "stopped on request after %lld of %lld candidates", (long long)unit->candidate,
+          (long long)candidates);
     TRY(workspace_run(&sampler->solo.workspace, draw, unit));
     if (candidates > 1)
       consensus_keep(&sampler->consensus, unit->candidate, &sampler->drawn, unit->count);
