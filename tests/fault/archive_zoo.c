@@ -109,7 +109,9 @@ static void every_cut_is_found(void **state) {
 static bool may_read(const struct archive_case_outcome *outcome,
                      const struct archive_case_kind *kind) {
   if (is_expected(outcome) || is_refused(outcome, "flip.bin")) return true;
-  if (kind->check == ARCHIVE_CASE_HEADERS) return is_near(outcome);
+  /* where contents have no sum, a space that became a NUL makes an entry binary: counted as such */
+  if (kind->check == ARCHIVE_CASE_HEADERS)
+    return is_near(outcome) || (outcome->status == STATUS_OK && outcome->binary == 1);
   /* the type of an entry has no sum in a zip: one that became a link is counted as such */
   if (strcmp(kind->name, "zip") == 0 && outcome->status == STATUS_OK) return outcome->links == 1;
   /* without sums anything may be read as long as it is read to its end */
