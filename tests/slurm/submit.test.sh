@@ -14,6 +14,8 @@ wait_for() { # wait_for SECONDS COMMAND...
   return 1
 }
 empty_queue() { [ -z "$(squeue --noheader)" ]; }
+# A job that is just being requeued is deaf to one scancel, and would run all its 30 s again.
+emptied() { scancel --user=root 2>/dev/null; empty_queue; }
 submit() { "$millrace" submit "$@" >output 2>&1; }
 
 submit g.yaml $fake --dry-run
@@ -55,7 +57,7 @@ check "the job's log says where it ran" says "=== job $first, start 1, on n"
 export FAKE="ar=exit65"
 submit g.yaml $fake --set ar.steps=11 --sbatch --time=50
 check "only what is stale is submitted" says "3 jobs submitted"
-check "the dependents of a failed job are cancelled" wait_for 60 empty_queue
+check "the dependents of a failed job are cancelled" wait_for 90 empty_queue
 cat runs/g/ar.job.log >output
 check "the job's log ends with the reason" says "(exit 65)"
 minutes_of() { # from the start of the last job to its end
@@ -66,7 +68,7 @@ minutes_of() { # from the start of the last job to its end
 check "the job was told when its time is over (R-SLM-2)" [ "$(minutes_of)" -eq 50 ]
 unset FAKE
 submit g.yaml $fake --set ar.steps=11
-check "the queue empties again" wait_for 60 empty_queue
+check "the queue empties again" wait_for 90 empty_queue
 "$millrace" status >output 2>&1
 check "the second submission made the rest" [ "$(grep -c finished output)" -eq 7 ]
 
@@ -82,8 +84,7 @@ check "75 asks for a requeue" wait_for 30 requeued
 check "the job keeps its id and is queued" wait_for 30 test -n "$(squeue --noheader --job="$job")"
 unset FAKE
 scancel --signal=KILL "$job" 2>/dev/null
-scancel --user=root 2>/dev/null
-check "the queue is empty again" wait_for 60 empty_queue
+check "the queue is empty again" wait_for 90 emptied
 
 # a sweep: an array of jobs, a task for each configuration, and one that gathers whatever became of them
 echo "  steps: {run: sweep, from: ar, grid: {ar.steps: [10, 11, 12]}}" >>g.yaml
@@ -112,6 +113,5 @@ restarted() { [ "$(squeue --noheader --array --Format=RestartCnt --job="${array}
 check "and gets it" wait_for 30 restarted
 check "without a word of the contrary" [ "$(grep -c 'cannot be requeued' runs/w/steps.3.job.log)" -eq 0 ]
 unset FAKE
-scancel --user=root 2>/dev/null
-check "the queue is empty at the end" wait_for 60 empty_queue
+check "the queue is empty at the end" wait_for 90 emptied
 finish

@@ -27,21 +27,24 @@ check "and said" says "stopped on request"
 
 # A job that is warned while it asks for its end.
 export SLURM_JOB_ID=7
-printf '#!/bin/sh\nsleep 3\n' >bin/squeue
+printf '#!/bin/sh\necho squeue >>calls\nsleep 2\n' >bin/squeue
 printf '#!/bin/sh\necho "scontrol $*" >>calls\n' >bin/scontrol
-printf '#!/bin/sh\necho driver >>calls\nsleep 1\n' >bin/driver
+printf '#!/bin/sh\necho driver >>calls\nsleep 3\n' >bin/driver
 chmod +x bin/*
-job() { # job SECONDS: the job's script, warned after so long
+job() { # job CALL: the job's script, warned as soon as it has made that call
   rm -f calls
   PATH=$PWD/bin:$PATH bash job.sh >output 2>&1 &
   local script=$!
-  sleep "$1"
+  for _ in $(seq 1000); do
+    grep -qs "^$1" calls && break
+    sleep 0.02
+  done
   kill -USR1 $script
   wait $script
 }
 sed "s|{{MILLRACE}}|$PWD/bin/driver|; s|{{[A-Z]*}}|x|g" "$ROOT/jobs/slurm/node.sh" >job.sh
-job 1
-check "a job that is warned before its driver runs is requeued at once" [ "$(cat calls)" = "scontrol requeue 7" ]
-job 3.5
-check "a job whose driver could not listen yet is requeued" [ "$(tr '\n' ' ' <calls)" = "driver scontrol requeue 7 " ]
+job squeue
+check "a job that is warned before its driver runs is requeued at once" [ "$(tr '\n' ' ' <calls)" = "squeue scontrol requeue 7 " ]
+job driver
+check "a job whose driver could not listen yet is requeued" [ "$(tr '\n' ' ' <calls)" = "squeue driver scontrol requeue 7 " ]
 finish
