@@ -5,12 +5,6 @@
 #include "stages/flow/elf_walk.h"
 #include "stages/model/layers/head.h"
 
-/* Tokens [active, T] of slots, and their negative log-probabilities where wanted. */
-struct decoded {
-  int32_t *tokens;
-  double *nll;
-};
-
 static void run_head(struct elf_walk *walk, struct value *x, struct head_result *result,
                      const int32_t *targets) {
   const struct elf *elf = walk->flow->state;
@@ -22,15 +16,15 @@ static void run_head(struct elf_walk *walk, struct value *x, struct head_result 
 }
 
 /* The head gives losses of known targets only, so that probabilities take it a second time. */
-static struct decoded name_tokens(struct elf_walk *walk) {
+struct elf_named elf_name_tokens(struct elf_walk *walk) {
   const struct elf *elf = walk->flow->state;
   struct arena *records = walk->tape->records;
   const size_t n = (size_t)(walk->active * walk->request->positions);
-  struct decoded decoded = {.tokens = arena_take_zeroed(records, n * sizeof(int32_t))};
+  struct elf_named decoded = {.tokens = arena_take_zeroed(records, n * sizeof(int32_t))};
   struct value *x =
       elf_backbone_decode(walk->tape, &elf->network, elf_walk_call(walk, NULL, 1, true));
   run_head(walk, x, &(struct head_result){.argmax = decoded.tokens}, NULL);
-  if (!walk->request->confidence) return decoded;
+  if (!walk->sure) return decoded;
   decoded.nll = arena_take_zeroed(records, n * sizeof(double));
   run_head(walk, x, &(struct head_result){.loss = decoded.nll}, decoded.tokens);
   return decoded;
@@ -43,10 +37,10 @@ static bool is_given(const struct elf_walk *walk, int64_t text, int64_t position
 }
 
 /* Takes what a slot was decoded to as the text's tokens. */
-static void keep(struct elf_walk *walk, int64_t slot, const struct decoded *decoded) {
+static void keep(struct elf_walk *walk, int64_t slot, const struct elf_named *decoded) {
   const int64_t T = walk->request->positions, text = walk->text[slot];
   int32_t *tokens = walk->tokens + text * T;
-  float *confidence = walk->request->confidence;
+  float *confidence = walk->confidence;
   bool same = true;
   for (int64_t i = 0; i < T; i++) {
     const bool given = is_given(walk, text, i);
@@ -68,7 +62,7 @@ void elf_decode(struct elf_walk *walk, const float *latents) {
     memmove(walk->seen, latents, bytes);
     memset(walk->draft, 0, bytes);
   }
-  const struct decoded decoded = name_tokens(walk);
+  const struct elf_named decoded = elf_name_tokens(walk);
   if (!walk->z) return;
   memcpy(walk->draft, draft, bytes);
   for (int64_t slot = 0; slot < walk->active; slot++) keep(walk, slot, &decoded);

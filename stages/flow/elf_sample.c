@@ -19,6 +19,10 @@ static void take_arrays(struct elf_walk *walk) {
   walk->seen = tape_save(walk->tape, count * bytes);
   walk->draft = tape_save(walk->tape, count * bytes);
   walk->noise = tape_save(walk->tape, bytes);
+  walk->confidence = walk->request->confidence;
+  if (walk->sure && !walk->confidence)
+    walk->confidence =
+        tape_save(walk->tape, count * (size_t)walk->request->positions * sizeof(float));
   walk->time = arena_take(records, count * sizeof(double));
   walk->guidance = arena_take(records, count * sizeof(double));
   walk->decode = arena_take(records, count * sizeof(float));
@@ -29,7 +33,7 @@ static void take_arrays(struct elf_walk *walk) {
 
 static struct elf_walk open_walk(const struct flow *flow, struct tape *tape,
                                  const struct flow_request *request, int32_t *tokens) {
-  const int64_t width = flow->embedding_width;
+  const int64_t width = flow->embedding_width, revisions = request->options->elf_revisions;
   struct elf_walk walk = {.flow = flow,
                           .tape = tape,
                           .request = request,
@@ -37,7 +41,8 @@ static struct elf_walk open_walk(const struct flow *flow, struct tape *tape,
                           .width = width,
                           .size = request->positions * width,
                           .active = request->count,
-                          .steps = request->nfe - 1};
+                          .steps = request->nfe - 1 - revisions,
+                          .sure = request->confidence || revisions > 0};
   take_arrays(&walk);
   for (int64_t i = 0; i < request->count; i++) walk.text[i] = i;
   elf_grid(walk.times, walk.steps, flow->options, request->options, request->seed);
@@ -148,9 +153,14 @@ static void step(struct elf_walk *walk, int64_t k) {
 }
 
 static enum status check(const struct flow_request *request) {
-  CHECK(request->nfe >= 2, STATUS_MISMATCH,
-        "elf needs at least 2 network calls, one step and the decoding; nfe has %lld",
-        (long long)request->nfe);
+  const int64_t revisions = request->options->elf_revisions;
+  CHECK(request->nfe >= 2 + revisions, STATUS_MISMATCH,
+        "elf needs at least %lld network calls, one step, the decoding and %lld revisions; nfe has "
+        "%lld",
+        (long long)(2 + revisions), (long long)revisions, (long long)request->nfe);
+  CHECK(revisions == 0 || (request->given && request->given->source && request->given->embed),
+        STATUS_MISMATCH,
+        "targets of pairs are revised, and the rows are whole texts; leave out elf_revisions");
   CHECK(request->prefix_length == 0, STATUS_MISMATCH,
         "elf goes on from latents, not from tokens alone: give them with their encoder");
   return STATUS_OK;
@@ -170,5 +180,6 @@ enum status elf_sample(struct flow *flow, struct tape *tape, const struct flow_r
     arena_reset(tape->arena, mark);
     arena_reset(tape->records, records);
   }
+  TRY(elf_revise(&walk));
   return tape->status;
 }

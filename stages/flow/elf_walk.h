@@ -23,8 +23,10 @@ struct elf_walk {
   float *decode;           /* [count] */
   double *times;           /* [steps + 1] */
   int64_t steps;
-  int64_t calls;  /* of the network, so far */
-  int64_t *still; /* [count] of texts: decodings in a row that changed nothing */
+  int64_t calls;     /* of the network, so far */
+  bool sure;         /* whether confidences are wanted, of the caller or of revisions */
+  float *confidence; /* [count, T] of texts: of their tokens, where they are wanted */
+  int64_t *still;    /* [count] of texts: decodings in a row that changed nothing */
 };
 
 /* The stream of draws of the text at a slot. Local. */
@@ -49,6 +51,20 @@ void elf_given_show(struct elf_walk *walk, double time);
 void elf_given_predict(struct elf_walk *walk, double time);
 
 /* --- tokens (elf_decode.c) ------------------------------------------------------------------ */
+
+/* What the decode branch says of slots. */
+struct elf_named {
+  int32_t *tokens; /* [active, T] */
+  double *nll; /* [active, T] their negative log-probabilities; NULL where they are not wanted */
+};
+
+/* The most probable tokens for what is seen, one call at t = 1. The result lives as long as the
+ * tape's records. Local. */
+struct elf_named elf_name_tokens(struct elf_walk *walk);
+
+/* Names the tokens of all texts again that the model is least sure of, elf_revisions times
+ * (elf_revise.c). Local. Statuses of the encoder. */
+enum status elf_revise(struct elf_walk *walk);
 
 /* Decodes z (or the draft) of all slots into the tokens of their texts, with probabilities where
  * they are wanted. Texts whose tokens are as before count as still. Local. */

@@ -130,6 +130,10 @@ struct flow_given {
   const float *latents;  /* [count, positions, width of the embed stage]; read where given */
   const int32_t *tokens; /* [count, positions]; read where given */
   const int32_t *before, *after; /* [count] how many positions */
+  /* Writes the latents of rows that begin with what is given and go on with other tokens [count,
+   * positions], of which lengths[count] are valid, over `latents`. */
+  enum status (*embed)(void *embedder, const int32_t *tokens, const int32_t *lengths);
+  void *embedder;
   bool source; /* the rest is the target of what is given, as in training on pairs; otherwise one
                   text, which a model of whole texts completes */
 };

@@ -112,14 +112,25 @@ static enum status place(struct given *given, int64_t i, int64_t row) {
   return STATUS_OK;
 }
 
+static enum status embed_texts(void *embedder, const int32_t *tokens, const int32_t *lengths) {
+  struct given *given = embedder;
+  return latents_embed(&given->latents, &(struct latents_rows){.count = given->count,
+                                                               .tokens = tokens,
+                                                               .lengths = lengths,
+                                                               .sources = given->before});
+}
+
 enum status given_read(struct given *given, int64_t first, int64_t count) {
   if (!given->any) return STATUS_OK;
   TRY(token_rows_read(&given->rows, first, count));
+  given->count = count;
   for (int64_t i = 0; i < count; i++) TRY(place(given, i, first + i));
   given->shown = (struct flow_given){.latents = given->latents.values,
                                      .tokens = given->rows.tokens,
                                      .before = given->before,
                                      .after = given->after,
+                                     .embed = embed_texts,
+                                     .embedder = given,
                                      .source = given->rows.pairs};
   if (!given->latents.values) return STATUS_OK;
   return latents_embed(&given->latents, &(struct latents_rows){.count = count,

@@ -14,7 +14,8 @@
 
 struct given {
   bool any;                       /* whether something is given */
-  struct token_rows rows;         /* of the unit that was read last */
+  int64_t count;                  /* texts of the unit that was read last */
+  struct token_rows rows;         /* of that unit */
   struct latents latents;         /* where they are read: of the rows, for what is given */
   int64_t prefix, suffix;         /* tokens given of each text; 0 for pairs */
   int32_t *before, *after;        /* owned: [most] */

@@ -14,7 +14,37 @@ struct drawing {
   float latents[SIZE];
   int32_t given_tokens[N], before[TEXTS], after[TEXTS];
   struct flow_given given;
+  int first, count, embeddings; /* of the texts that are being drawn */
+  int32_t last[N];              /* tokens that were embedded last */
 };
+
+enum { END = 2 };
+
+/* Latents are functions of token and position; counts what changed since the last time. */
+static enum status embed(void *embedder, const int32_t *tokens, const int32_t *lengths) {
+  struct drawing *d = embedder;
+  const int revisions = (int)d->tiny.options.elf_revisions;
+  for (int i = 0; i < d->count; i++) {
+    const int text = d->first + i, before = d->before[text];
+    int changed = 0, length = before;
+    while (length < T && tokens[i * T + length] != END) length++;
+    assert_int_equal(lengths[i], length < T ? length + 1 : T);
+    for (int t = 0; t < T; t++) {
+      const int32_t token = tokens[i * T + t];
+      if (t < before) assert_int_equal(token, d->given_tokens[text * T + t]);
+      if (t > length) assert_int_equal(token, END);
+      changed += d->embeddings > 0 && token != d->last[text * T + t] && t <= length;
+      d->last[text * T + t] = token;
+      if (t >= before)
+        random_fill_normal(d->latents + (text * T + t) * TINY_LATENT, TINY_LATENT,
+                           random_open(3, "embed", (uint64_t)token, (uint32_t)t), 0);
+    }
+    /* half of T tokens, then less */
+    assert_true(changed <= (int)ceil(0.5 * (revisions + 1 - d->embeddings) / (revisions + 1) * T));
+  }
+  d->embeddings++;
+  return STATUS_OK;
+}
 
 /* What was drawn. */
 struct drawn {
@@ -50,6 +80,8 @@ static void draw_some(struct drawing *d, struct drawn *drawn, int first, int cou
                                    .tokens = d->given_tokens + first * T,
                                    .before = d->before + first,
                                    .after = d->after + first,
+                                   .embed = embed,
+                                   .embedder = d,
                                    .source = d->given.source};
   const struct flow_request request = {.count = count,
                                        .positions = T,
@@ -62,6 +94,9 @@ static void draw_some(struct drawing *d, struct drawn *drawn, int first, int cou
                                        .calls = drawn->calls};
   tape_init(&tape, &tiny->kernels, &tiny->values, &tiny->records);
   tape.recording = tape.training = false;
+  d->first = first;
+  d->count = count;
+  d->embeddings = 0;
   assert_ok(elf_sample(&tiny->flow, &tape, &request, drawn->tokens));
   arena_reset(&tiny->values, mark);
   arena_reset(&tiny->records, records);
@@ -207,11 +242,58 @@ static void stopping_is_of_each_text(void **state) {
   tiny_flow_close(&d.tiny);
 }
 
+/* Revisions are among the calls, leave the sources, and are each text's own; another decoding than
+ * the flow's is their result. */
+static void revisions_name_some_again(void **state) {
+  (void)state;
+  static struct drawing d;
+  open_drawing(&d);
+  d.tiny.flow.eos = END;
+  d.tiny.options.elf_noise_scale = 3;
+  d.tiny.options.elf_corruption_scale = 30;
+  const struct drawn plain = draw(&d, true);
+  assert_int_equal(d.embeddings, 0);
+  d.tiny.options.elf_revisions = 3;
+  const struct drawn revised = draw(&d, true);
+  assert_int_equal(d.embeddings, 3);
+  check_given(&d, &revised);
+  assert_memory_not_equal(plain.tokens, revised.tokens, sizeof plain.tokens);
+  for (int i = 0; i < TEXTS; i++) {
+    struct drawn alone;
+    draw_some(&d, &alone, i, 1, true);
+    assert_memory_equal(alone.tokens, revised.tokens + i * T, T * sizeof(int32_t));
+    assert_int_equal(alone.calls[0], CALLS);
+    assert_int_equal(revised.calls[i], CALLS);
+  }
+  d.tiny.options.elf_patience = 1;
+  const struct drawn stopped = draw(&d, true);
+  check_given(&d, &stopped);
+  tiny_flow_close(&d.tiny);
+}
+
+/* The decoder is as sure of every token: the first position is named again, then the text is the
+ * decoder's word. */
+static void revisions_keep_probabilities(void **state) {
+  (void)state;
+  static struct drawing d;
+  open_drawing(&d);
+  fix_decoder(&d);
+  d.tiny.options.elf_revisions = 2;
+  const struct drawn drawn = draw(&d, true);
+  for (int i = 0; i < N; i++) {
+    if (i % T < d.before[i / T]) continue;
+    assert_int_equal(drawn.tokens[i], 4);
+    assert_near((double)drawn.confidence[i], 3.0 / (3 + TINY_VOCABULARY - 1), 1e-6);
+  }
+  tiny_flow_close(&d.tiny);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(sources_stay_and_are_read), cmocka_unit_test(targets_are_not_read),
       cmocka_unit_test(guidance_takes_two_passes), cmocka_unit_test(no_source_is_no_guidance),
       cmocka_unit_test(gaps_are_filled),           cmocka_unit_test(confidence_is_the_probability),
-      cmocka_unit_test(still_texts_stop),          cmocka_unit_test(stopping_is_of_each_text)};
+      cmocka_unit_test(still_texts_stop),          cmocka_unit_test(stopping_is_of_each_text),
+      cmocka_unit_test(revisions_name_some_again), cmocka_unit_test(revisions_keep_probabilities)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

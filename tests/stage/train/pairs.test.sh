@@ -17,7 +17,8 @@ cat >>p.yaml <<EOF
   four: {$elf, ranks: 4, vocabulary_group: 2}
   targets: {run: sample, from: one, samples: 14, nfe: [3], elf_source_guidance: 2}
   agreed: {run: sample, from: one, samples: 14, nfe: [3], elf_source_guidance: 2, candidates: 4}
-  scores: {run: evaluate, from: [targets, agreed]}
+  revised: {run: sample, from: one, samples: 14, nfe: [3], elf_source_guidance: 2, elf_revisions: 1}
+  scores: {run: evaluate, from: [targets, agreed, revised]}
   token_latents: {run: embed, from: tokens, encoder: random, encoder_width: 16, encoder_depth: 1, encoder_heads: 2}
   writer: {run: pretrain, method: elf, from: [tokens, token_latents], steps: 2}
   texts: {run: sample, from: writer, samples: 14, nfe: [3], sampler: sde}
@@ -36,7 +37,8 @@ check "scores carry signatures (R-EVA-1)" grep -q '"bleu": "nrefs:1|case:lc|eff:
 check "and the hash of the tokenizer (R-TOK-5)" grep -q "\"tokenizer_hash\": \"$(sed -nE 's/.*"hash": *"([0-9a-f]+)".*/\1/p' \
   runs/toy/pairs/tokenizer.json)\"" runs/toy/scores/evaluation.json
 check "the candidate that others agree with is not always the first" [ "$(texts targets)" != "$(texts agreed)" ]
-for node in targets agreed texts; do
+check "a revision changes texts, for a call of the 3" [ "$(texts targets)" != "$(texts revised)" ]
+for node in targets agreed revised texts; do
   alone=$(texts $node)
   check "$node: 14 texts of one rank" [ "$(echo "$alone" | wc -l)" -eq 14 ]
   for layout in 2.3 4.2; do
@@ -48,4 +50,10 @@ done
 "$millrace" run p.yaml --node texts --set texts.candidates=2 >output 2>&1
 check "candidates of whole texts are refused" [ $? -ne 0 ]
 check "and the reason is said" says "candidates agree on targets of pairs"
+"$millrace" run p.yaml --node texts --set texts.elf_revisions=1 >output 2>&1
+check "revisions of whole texts are refused" [ $? -ne 0 ]
+check "and the reason is said: pairs" says "targets of pairs are revised"
+"$millrace" run p.yaml --node revised --set revised.elf_revisions=2 >output 2>&1
+check "more revisions than calls are refused" [ $? -ne 0 ]
+check "and the calls that it takes are said" says "elf needs at least 4 network calls"
 finish
