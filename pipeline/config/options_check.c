@@ -103,6 +103,18 @@ static enum status check_rounds(struct subject s) {
   return STATUS_OK;
 }
 
+/* Revisions are calls of nfe, beside a step and the decoding. */
+static enum status check_revisions(struct subject s) {
+  if (s.kind != KIND_SAMPLE || s.options->elf_revisions == 0) return STATUS_OK;
+  const struct option_integers *nfe = &s.options->nfe;
+  for (size_t i = 0; i < nfe->count; i++)
+    CHECK(nfe->values[i] >= 2 + s.options->elf_revisions, STATUS_MISMATCH,
+          "%s: node '%s': elf_revisions (%lld) leave less than a step and the decoding of %lld "
+          "calls (nfe); raise nfe or lower elf_revisions",
+          s.where, s.node, (long long)s.options->elf_revisions, (long long)nfe->values[i]);
+  return STATUS_OK;
+}
+
 enum status options_check(const struct options *options, enum kind kind, const char *node,
                           const char *where) {
   const struct subject subject = {options, kind, node, where};
@@ -115,5 +127,6 @@ enum status options_check(const struct options *options, enum kind kind, const c
   TRY(check_pairs(subject));
   TRY(check_teacher(subject));
   TRY(check_rounds(subject));
+  TRY(check_revisions(subject));
   return STATUS_OK;
 }
