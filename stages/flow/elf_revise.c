@@ -1,7 +1,7 @@
 /* Revisions in ELF's sampler of pairs: tokens that the decoding was least sure of become noise, the
  * others the latents that the encoder has for them, and the decode branch names the former again.
- * It was trained on that: its positions are corrupted each by itself (arXiv 2605.10938, section
- * 3.2). Which are named again, and how many of them, is mask-predict's rule (arXiv 1904.09324).
+ * It was trained on that: its positions are corrupted each by itself (arXiv 2605.10938). Which are
+ * named again, and how many of them, is mask-predict's rule (arXiv 1904.09324).
  */
 #include <math.h>
 #include <stdlib.h>
@@ -33,11 +33,18 @@ static int64_t end_of(const struct elf_walk *walk, int64_t text) {
   return i;
 }
 
-/* Behind the first end token there are only such. */
-static void fill_ends(struct elf_walk *walk, int64_t text, int32_t *length) {
+/* Behind the first end token there are only such. Returns how many tokens the text has, with one.
+ */
+static int32_t fill_ends(struct elf_walk *walk, int64_t text) {
   const int64_t T = walk->request->positions, end = end_of(walk, text);
   for (int64_t i = end; i < T; i++) walk->tokens[text * T + i] = walk->flow->eos;
-  *length = (int32_t)(end < T ? end + 1 : T);
+  return (int32_t)(end < T ? end + 1 : T);
+}
+
+/* What is behind the end is the rule's, not the model's. */
+static void close_text(struct elf_walk *walk, int64_t text) {
+  const int64_t T = walk->request->positions;
+  for (int64_t i = fill_ends(walk, text); i < T; i++) walk->confidence[text * T + i] = 1;
 }
 
 /* The text's latents into its slot, noise where it is to be named again: those of its positions up
@@ -46,7 +53,7 @@ static void hide_doubts(struct elf_walk *walk, int64_t text, double share, int64
                         bool *again) {
   const struct flow_given *given = walk->request->given;
   const int64_t T = walk->request->positions, E = walk->width, first = given->before[text];
-  const int64_t last = end_of(walk, text) + 2 < T ? end_of(walk, text) + 2 : T;
+  const int64_t behind = end_of(walk, text) + 2, last = behind < T ? behind : T;
   const int64_t most = (int64_t)ceil(share * (double)(last - first));
   struct doubt *doubts = arena_take(walk->tape->records, (size_t)T * sizeof *doubts);
   float *seen = walk->seen + text * walk->size;
@@ -83,7 +90,7 @@ static enum status revise(struct elf_walk *walk, int64_t revision, int64_t count
   int32_t *lengths = arena_take(records, (size_t)texts * sizeof *lengths);
   bool *again = arena_take(records, (size_t)(texts * T) * sizeof *again);
   if (walk->z) {
-    for (int64_t i = 0; i < texts; i++) fill_ends(walk, i, &lengths[i]);
+    for (int64_t i = 0; i < texts; i++) lengths[i] = fill_ends(walk, i);
     TRY(given->embed(given->embedder, walk->tokens, lengths));
     for (int64_t i = 0; i < texts; i++) hide_doubts(walk, i, share, revision, again + i * T);
     memset(walk->draft, 0, (size_t)(texts * walk->size) * sizeof *walk->draft);
@@ -106,6 +113,7 @@ enum status elf_revise(struct elf_walk *walk) {
     arena_reset(tape->records, records);
     TRY(status);
   }
+  for (int64_t i = 0; walk->z && i < walk->active; i++) close_text(walk, i);
   for (int64_t i = 0; walk->request->calls && i < walk->active; i++)
     walk->request->calls[i] += (int32_t)count;
   return STATUS_OK;

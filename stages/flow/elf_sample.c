@@ -155,9 +155,9 @@ static void step(struct elf_walk *walk, int64_t k) {
 static enum status check(const struct flow_request *request) {
   const int64_t revisions = request->options->elf_revisions;
   CHECK(request->nfe >= 2 + revisions, STATUS_MISMATCH,
-        "elf needs at least %lld network calls, one step, the decoding and %lld revisions; nfe has "
+        "elf needs at least %lld network calls, one step, the decoding and its revisions; nfe has "
         "%lld",
-        (long long)(2 + revisions), (long long)revisions, (long long)request->nfe);
+        (long long)(2 + revisions), (long long)request->nfe);
   CHECK(revisions == 0 || (request->given && request->given->source && request->given->embed),
         STATUS_MISMATCH,
         "targets of pairs are revised, and the rows are whole texts; leave out elf_revisions");

@@ -62,15 +62,16 @@ struct elf_named {
  * tape's records. Local. */
 struct elf_named elf_name_tokens(struct elf_walk *walk);
 
-/* Names the tokens of all texts again that the model is least sure of, elf_revisions times
- * (elf_revise.c). Local. Statuses of the encoder. */
-enum status elf_revise(struct elf_walk *walk);
-
 /* Decodes z (or the draft) of all slots into the tokens of their texts, with probabilities where
  * they are wanted. Texts whose tokens are as before count as still. Local. */
 void elf_decode(struct elf_walk *walk, const float *latents);
 
 /* Lets texts go that were still for `patience` decodings in a row. Local. */
 void elf_decode_release(struct elf_walk *walk, int64_t patience);
+
+/* Names the tokens of all texts again that the model is least sure of, elf_revisions times, with
+ * the encoder that what is given came through (elf_revise.c). Behind their first end token texts
+ * have only such, of confidence 1. Local. Statuses of the encoder. */
+enum status elf_revise(struct elf_walk *walk);
 
 #endif

@@ -131,7 +131,8 @@ struct flow_given {
   const int32_t *tokens; /* [count, positions]; read where given */
   const int32_t *before, *after; /* [count] how many positions */
   /* Writes the latents of rows that begin with what is given and go on with other tokens [count,
-   * positions], of which lengths[count] are valid, over `latents`. */
+   * positions], of which lengths[count] are valid, over `latents`; those of what is given stay.
+   * NULL: there is no encoder. */
   enum status (*embed)(void *embedder, const int32_t *tokens, const int32_t *lengths);
   void *embedder;
   bool source; /* the rest is the target of what is given, as in training on pairs; otherwise one
@@ -149,7 +150,7 @@ struct flow_request {
   int64_t prefix_length;
   const struct flow_given *given; /* NULL: nothing */
   float *confidence; /* out: [count, positions] probability of each token, by kinds that have it, 1
-                        where given; NULL: not wanted */
+                        where given and behind the end of a revised target; NULL: not wanted */
   int32_t *calls;    /* out: [count] network calls made, by kinds with has_nfe; NULL: not wanted */
   /* What the most likely tokens [count, positions] are at every network call, of `time` in [0, 1]
    * from noise to text; NULL: nobody looks. */

@@ -117,6 +117,14 @@ static void fix_decoder(struct drawing *d) {
   for (int i = 0; i < TINY_VOCABULARY; i++) bias[i] = i == 4 ? log(3) : 0;
 }
 
+static void check_fixed(const struct drawn *drawn, const int32_t *before) {
+  for (int i = 0; i < N; i++) {
+    if (before && i % T < before[i / T]) continue;
+    assert_int_equal(drawn->tokens[i], 4);
+    assert_near((double)drawn->confidence[i], 3.0 / (3 + TINY_VOCABULARY - 1), 1e-6);
+  }
+}
+
 static void check_given(const struct drawing *d, const struct drawn *drawn) {
   for (int i = 0; i < N; i++) {
     const bool given = i % T < d->before[i / T] || i % T >= T - d->after[i / T];
@@ -202,10 +210,7 @@ static void confidence_is_the_probability(void **state) {
   open_drawing(&d);
   fix_decoder(&d);
   const struct drawn drawn = draw(&d, false);
-  for (int i = 0; i < N; i++) {
-    assert_int_equal(drawn.tokens[i], 4);
-    assert_near((double)drawn.confidence[i], 3.0 / (3 + TINY_VOCABULARY - 1), 1e-6);
-  }
+  check_fixed(&drawn, NULL);
   tiny_flow_close(&d.tiny);
 }
 
@@ -221,6 +226,16 @@ static void still_texts_stop(void **state) {
   tiny_flow_close(&d.tiny);
 }
 
+/* Every text is what it is when it is drawn by itself. */
+static void check_alone(struct drawing *d, const struct drawn *drawn) {
+  for (int i = 0; i < TEXTS; i++) {
+    struct drawn alone;
+    draw_some(d, &alone, i, 1, true);
+    assert_memory_equal(alone.tokens, drawn->tokens + i * T, T * sizeof(int32_t));
+    assert_int_equal(alone.calls[0], drawn->calls[i]);
+  }
+}
+
 /* Decoding on the way changes nothing; a stopped text does not change the others. */
 static void stopping_is_of_each_text(void **state) {
   (void)state;
@@ -233,13 +248,20 @@ static void stopping_is_of_each_text(void **state) {
   assert_int_equal(watched.calls[0], CALLS + CALLS - 2);
   d.tiny.options.elf_patience = 1;
   const struct drawn stopped = draw(&d, true);
-  for (int i = 0; i < TEXTS; i++) {
-    struct drawn alone;
-    draw_some(&d, &alone, i, 1, true);
-    assert_memory_equal(alone.tokens, stopped.tokens + i * T, T * sizeof(int32_t));
-    assert_int_equal(alone.calls[0], stopped.calls[i]);
-  }
+  check_alone(&d, &stopped);
   tiny_flow_close(&d.tiny);
+}
+
+/* Behind the first end token of a target there are only such, certain. */
+static void check_ends(const struct drawing *d, const struct drawn *drawn) {
+  for (int i = 0; i < TEXTS; i++) {
+    bool ended = false;
+    for (int t = d->before[i]; t < T; t++) {
+      if (ended) assert_int_equal(drawn->tokens[i * T + t], END);
+      if (ended) assert_true(drawn->confidence[i * T + t] == 1);
+      ended = ended || drawn->tokens[i * T + t] == END;
+    }
+  }
 }
 
 /* Revisions are among the calls, leave the sources, and are each text's own; another decoding than
@@ -258,21 +280,16 @@ static void revisions_name_some_again(void **state) {
   assert_int_equal(d.embeddings, 3);
   check_given(&d, &revised);
   assert_memory_not_equal(plain.tokens, revised.tokens, sizeof plain.tokens);
-  for (int i = 0; i < TEXTS; i++) {
-    struct drawn alone;
-    draw_some(&d, &alone, i, 1, true);
-    assert_memory_equal(alone.tokens, revised.tokens + i * T, T * sizeof(int32_t));
-    assert_int_equal(alone.calls[0], CALLS);
-    assert_int_equal(revised.calls[i], CALLS);
-  }
+  check_alone(&d, &revised);
+  check_ends(&d, &revised);
+  for (int i = 0; i < TEXTS; i++) assert_int_equal(revised.calls[i], CALLS);
   d.tiny.options.elf_patience = 1;
   const struct drawn stopped = draw(&d, true);
   check_given(&d, &stopped);
   tiny_flow_close(&d.tiny);
 }
 
-/* The decoder is as sure of every token: the first position is named again, then the text is the
- * decoder's word. */
+/* What is named again has the probability that it was named with. */
 static void revisions_keep_probabilities(void **state) {
   (void)state;
   static struct drawing d;
@@ -280,11 +297,7 @@ static void revisions_keep_probabilities(void **state) {
   fix_decoder(&d);
   d.tiny.options.elf_revisions = 2;
   const struct drawn drawn = draw(&d, true);
-  for (int i = 0; i < N; i++) {
-    if (i % T < d.before[i / T]) continue;
-    assert_int_equal(drawn.tokens[i], 4);
-    assert_near((double)drawn.confidence[i], 3.0 / (3 + TINY_VOCABULARY - 1), 1e-6);
-  }
+  check_fixed(&drawn, d.before);
   tiny_flow_close(&d.tiny);
 }
 
