@@ -1,6 +1,6 @@
-# `millrace submit` on a real Slurm of two nodes: jobs, dependencies, requeue after 75, the ledger
-# (issue 2 item 9; R-SLM-4, R-SLM-5, R-SLM-6, R-SLM-8).
+# `millrace submit` on a real Slurm of two nodes: jobs, dependencies, requeue after 75, the ledger.
 # alone: two clusters would share their ports.
+# Issue 2 item 9; R-SLM-4, R-SLM-5, R-SLM-6, R-SLM-8.
 . "$ROOT/tests/common/tap.sh"
 . "$ROOT/tests/slurm/cluster.sh"
 missing=$(cluster_missing)
